@@ -1,0 +1,144 @@
+/* backend.h: the one interface every sensor and knob comes through.
+ *
+ * A back end is one struct backend in one .c file. It opens a vendor library or files below a
+ * root descriptor, lists devices, reads channels and (some) sets knobs. It keeps no globals, never
+ * prints, and may block in a driver: each instance is used from one thread at a time, which the
+ * keeper abandons when a call exceeds its time. NULL entry = "cannot".
+ *
+ * Values are integers in the base unit of the channel. A struct sample carries value, time AND
+ * status; a reader must look at the status first.
+ */
+#ifndef WATTLAW_HW_BACKEND_H
+#define WATTLAW_HW_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "record/record.h"
+
+enum channel {
+	CH_ENERGY,	    /* uJ, counter since some past moment; may wrap at info.energy_wrap */
+	CH_POWER,	    /* mW, the device's default reading; info.power_kind says which */
+	CH_POWER_AVERAGE,   /* mW, averaged (1 s on recent NVIDIA) */
+	CH_POWER_INSTANT,   /* mW, latest short window */
+	CH_POWER_MODULE,    /* mW, whole module (Grace Hopper), contains the GPU */
+	CH_CLOCK,	    /* kHz, compute clock now */
+	CH_MEM_CLOCK,	    /* kHz */
+	CH_UTIL,	    /* ppm of time busy */
+	CH_MEM_UTIL,	    /* ppm of time the memory controller was busy */
+	CH_MEM_USED,	    /* bytes */
+	CH_TEMP,	    /* mdegC */
+	CH_THROTTLE,	    /* bits of enum throttle_bit */
+	CH_VIOL_POWER,	    /* ns spent limited by the power cap, counter */
+	CH_VIOL_THERMAL,    /* ns, counter */
+	CH_VIOL_HW,	    /* ns, board limit or power brake, counter */
+	CH_PCIE_TX, CH_PCIE_RX, /* bytes/s */
+	CH_NVLINK_TX, CH_NVLINK_RX, /* bytes, counters */
+	CH_CPU_TIME,	    /* ns of CPU used by the job, counter */
+	CH_RSS,		    /* bytes resident in the job */
+	CH_IO_READ, CH_IO_WRITE, /* bytes, counters of the job */
+	CH_COUNT
+};
+
+/* Static description of a channel: name ("energy"), unit, whether it is a counter. */
+struct channel_info {
+	const char *name;
+	enum unit unit;
+	bool counter;
+};
+const struct channel_info *channel_info(enum channel ch);
+
+enum throttle_bit {
+	THROTTLE_POWER_CAP = 1 << 0, /* expected under a cap */
+	THROTTLE_THERMAL = 1 << 1,   /* software or hardware thermal: disturbs */
+	THROTTLE_HW = 1 << 2,	     /* hardware slowdown or power brake: disturbs */
+	THROTTLE_IDLE = 1 << 3,
+	THROTTLE_CLOCK_SET = 1 << 4, /* limited by a clock setting: expected under a lock */
+	THROTTLE_OTHER = 1 << 5
+};
+
+enum knob { KNOB_POWER_LIMIT, KNOB_CLOCK_MAX, KNOB_MEM_CLOCK, KNOB_CPU_RATE, KNOB_COUNT };
+struct knob_info {
+	const char *name; /* "power_limit": the axis name */
+	enum unit unit;
+};
+const struct knob_info *knob_info(enum knob k);
+/* -1 when the name is not a knob. */
+int knob_from_name(const char *name);
+
+/* A knob's value is a pair (clock locks have a minimum and a maximum; others use hi) and has an
+ * origin: NVML cannot read a clock lock back, so it may only be remembered. */
+struct knob_val {
+	int64_t lo, hi;
+	enum knob_from { KV_READ, KV_REMEMBERED, KV_RESET, KV_UNKNOWN } from;
+};
+
+struct knob_range {
+	int64_t min, max, step; /* step 0 = a grid: see grid */
+	int64_t def;		/* factory default, 0 if unknown: never what is restored */
+	int64_t *grid;		/* ascending, owned by the back end; NULL when none */
+	size_t n_grid;
+};
+
+enum power_kind { POWER_KIND_UNKNOWN, POWER_KIND_AVERAGE, POWER_KIND_INSTANT };
+
+struct device {
+	char key[96];	   /* UUID or PCI address or zone path: stable across reboots; never an index */
+	char pci[24];	   /* "0000:3b:00.0" or "" */
+	char name[96];
+	char model[64];	   /* for laws: boards of one model are comparable */
+	enum dev_kind kind;
+	int parent;	   /* index in the same back end's list, -1 = none (MIG, package) */
+	bool counted;	   /* false for a device whose energy is inside another one's */
+	int index;	   /* place in the vendor's order: for matching CUDA_VISIBLE_DEVICES only */
+	int64_t refresh_ns;   /* documented refresh period of its counter, 0 unknown */
+	int64_t energy_wrap;  /* the counter's modulus in uJ, 0 = 64 bits */
+	int64_t max_power_mw; /* more than the hardware can draw is a spike, 0 unknown */
+	enum power_kind power_kind;
+	uint64_t channels; /* bit i: enum channel i answered when opened */
+	unsigned knobs;	   /* bit i: enum knob i exists */
+	char why_not[160]; /* what is missing and how to get it, "" when nothing */
+};
+
+struct sample {
+	int64_t value;
+	int64_t t_ns; /* monotonic, of the read (middle of the call) */
+	enum status st;
+};
+
+/* What a back end may use to find its world; tests point it at a recorded tree. */
+struct backend_env {
+	int root_fd;		 /* "/" or the top of a recorded machine; all files open below it */
+	const char *nvml_path;	 /* NULL = libnvidia-ml.so.1 by the loader; else an explicit file */
+	struct clock *clock;
+	unsigned flags;		 /* BACKEND_READ_ONLY */
+};
+#define BACKEND_READ_ONLY 1u
+
+struct backend {
+	const char *name; /* "nvml", "rapl", ... */
+	/* *self is the instance. ST_UNSUPPORTED when the machine has nothing for it: not an error. */
+	enum status (*open)(const struct backend_env *env, void **self, struct err *e);
+	/* Borrowed array, valid until rescan or close. */
+	const struct device *(*devices)(void *self, size_t *n);
+	enum status (*rescan)(void *self, struct err *e);
+	/* Read the channels whose bits are set; out has CH_COUNT entries and every one of them is
+	 * given a status. Returns the worst of them. */
+	enum status (*read)(void *self, size_t dev, uint64_t channels, struct sample *out);
+	enum status (*knob_range)(void *self, size_t dev, enum knob k, struct knob_range *out,
+		struct err *e);
+	enum status (*knob_get)(void *self, size_t dev, enum knob k, struct knob_val *out,
+		struct err *e);
+	/* Only src/hw/control.c calls this. */
+	enum status (*knob_set)(void *self, size_t dev, enum knob k, const struct knob_val *v,
+		struct err *e);
+	void (*close)(void *self);
+};
+
+/* All back ends of this build in priority order, NULL-terminated. */
+const struct backend *const *backends(void);
+
+#endif
