@@ -22,7 +22,8 @@ struct clock {
 /* The system clock; borrowed, valid for ever. */
 struct clock *clock_system(void);
 
-/* A clock that moves only when told (or when somebody sleeps on it). */
+/* A clock that moves only when told (or when somebody sleeps on it, which returns at once). Any
+ * thread may read or move it. */
 struct clock_virtual {
 	struct clock clock;
 	int64_t t_ns;

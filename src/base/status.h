@@ -12,21 +12,21 @@
 
 enum status {
 	ST_OK = 0,
-	ST_UNKNOWN,	  /* nobody has measured it: never to be read as 0 */
-	ST_UNSUPPORTED,	  /* the device, library or kernel does not have it */
+	ST_UNKNOWN, /* nobody has measured it: never to be read as 0 */
+	ST_UNSUPPORTED, /* the device, library or kernel does not have it */
 	ST_NO_PERMISSION, /* it exists, this user may not */
-	ST_NOT_FOUND,	  /* no such device, file, key */
-	ST_BUSY,	  /* somebody else holds it; the message names the holder */
-	ST_TIMEOUT,	  /* a call did not return in its time and was abandoned */
-	ST_LOST,	  /* it was there and is gone (GPU off the bus, process died) */
-	ST_INVALID,	  /* bad input: the message says file:line:column and what was expected */
-	ST_RANGE,	  /* outside what the device, law or type allows */
-	ST_IO,		  /* the system refused: errno text is in the message */
+	ST_NOT_FOUND, /* no such device, file, key */
+	ST_BUSY, /* somebody else holds it; the message names the holder */
+	ST_TIMEOUT, /* a call did not return in its time and was abandoned */
+	ST_LOST, /* it was there and is gone (GPU off the bus, process died) */
+	ST_INVALID, /* bad input: the message says file:line:column and what was expected */
+	ST_RANGE, /* outside what the device, law or type allows */
+	ST_IO, /* the system refused: errno text is in the message */
 	ST_NOMEM,
-	ST_CORRUPT,	  /* data on disk or from a device that cannot be true */
-	ST_PARTIAL,	  /* some of it worked; what did not is in the result */
-	ST_AGAIN,	  /* nothing yet; ask again */
-	ST_CANCELLED,	  /* somebody asked to stop */
+	ST_CORRUPT, /* data on disk or from a device that cannot be true */
+	ST_PARTIAL, /* some of it worked; what did not is in the result */
+	ST_AGAIN, /* nothing yet; ask again */
+	ST_CANCELLED, /* somebody asked to stop */
 	ST_COUNT
 };
 
