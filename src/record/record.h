@@ -17,7 +17,9 @@
 #include "base/str.h"
 #include "base/units.h"
 
-/* A number that may be missing. */
+/* A number that may be missing. With ST_PARTIAL v is what is known of it (a lower bound of a sum); with
+ * every status but these two v is 0 and means nothing. A zeroed struct qty reads as a measured 0, so
+ * structs that hold one are made by the run_rec_* functions, never by memset. */
 struct qty {
 	int64_t v;
 	enum status st;
@@ -30,11 +32,13 @@ enum energy_method {
 	ENERGY_COUNTER,	 /* the hardware's own energy counter */
 	ENERGY_INTEGRAL, /* trapezoid over power samples */
 	ENERGY_MIXED,	 /* sums over devices with different methods */
-	ENERGY_SIMULATED, ENERGY_IMPORTED
+	ENERGY_SIMULATED, ENERGY_IMPORTED,
+	ENERGY_METHOD_COUNT
 };
+const char *energy_method_name(enum energy_method m); /* "counter" */
 
 enum dev_kind { DEV_GPU, DEV_CPU, DEV_DRAM, DEV_NODE, DEV_CGROUP, DEV_OTHER, DEV_KIND_COUNT };
-const char *dev_kind_name(enum dev_kind k);
+const char *dev_kind_name(enum dev_kind k);	     /* "gpu" */
 
 /* One factor of a setting: "workers" = 4, "power_limit" = 200000 mW, "batch" = "32". */
 struct axis_val {
@@ -109,7 +113,14 @@ struct mark_rec {
 	char text[24];
 };
 
-enum run_state { RUN_DONE, RUN_FAILED, RUN_INTERRUPTED, RUN_PARTIAL, RUN_DISTURBED };
+enum run_state {
+	RUN_DONE,
+	RUN_FAILED,	 /* the command ended with a code other than 0 */
+	RUN_INTERRUPTED, /* stopped before its end */
+	RUN_PARTIAL,	 /* done, but a device, field or host is missing from the figures */
+	RUN_DISTURBED,	 /* done under thermal or hardware braking: to be repeated */
+	RUN_STATE_COUNT
+};
 const char *run_state_name(enum run_state s);
 
 struct run_rec {
@@ -143,34 +154,46 @@ struct run_rec {
 	struct sample_rec *samples;
 	size_t n_samples, cap_samples;
 	struct mark_rec *marks;
-	size_t n_marks;
+	size_t n_marks, cap_marks;
 	char **warnings;
 	size_t n_warnings;
 	int hosts_expected, hosts_seen; /* fewer seen than expected makes the run partial */
 };
 
+/* Every quantity unknown, every string NULL, exit code -1, one host expected. */
 void run_rec_init(struct run_rec *r);
+/* Leaves *r as run_rec_init does. */
 void run_rec_release(struct run_rec *r);
 /* Random id of 16 hex digits into buf[17]. */
 void run_id_make(char buf[17]);
-/* Append helpers; return false when out of memory. Strings are copied. */
+/* Append helpers; return false or NULL when out of memory or above a ceiling. Strings are copied. A
+ * pointer they return is valid until the next append to the same array. */
+bool run_rec_command(struct run_rec *r, const char *const *argv, size_t n); /* replaces */
 bool run_rec_warn(struct run_rec *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool run_rec_axis(struct run_rec *r, const char *name, const char *text, enum unit unit, struct qty v);
 struct dev_rec *run_rec_dev(struct run_rec *r);	    /* zeroed with all quantities unknown */
 struct phase_rec *run_rec_phase(struct run_rec *r);
 struct knob_rec *dev_rec_knob(struct dev_rec *d, const char *name, enum unit unit);
 bool run_rec_sample(struct run_rec *r, const struct sample_rec *s);
+bool run_rec_mark(struct run_rec *r, const struct mark_rec *m);
 bool rec_set(char **field, const char *text); /* replace an owned string */
 const struct axis_val *run_rec_axis_find(const struct run_rec *r, const char *name);
-/* Totals from the devices: sums counted ones once, method mixed when they differ, partial when one
- * is missing; sets energy_uj, net_uj, method, resolution, coverage, scope. */
-void run_rec_total(struct run_rec *r);
-/* Merge the record of another host of the same run into r (devices, ranks, warnings, hosts_seen). */
+/* Totals from the counted devices: sets energy_uj, net_uj, method, resolution_ppm, coverage_ppm and
+ * scope. A kind of device of which nothing could be read (CPU packages without permission) is left out
+ * of the scope and named in energy_note. When one device of a kind is missing while others of it
+ * answered, or fewer hosts were seen than expected, the total is ST_PARTIAL and the state of a
+ * finished run becomes RUN_PARTIAL: never a silently smaller sum. False when out of memory. */
+bool run_rec_total(struct run_rec *r);
+/* Merge the record of another host of the same run into r: devices (once per host and key), ranks,
+ * phases, samples and marks (moved to r's time by the real-time clocks), warnings, hosts_seen; then
+ * run_rec_total. ST_INVALID when it is another run. */
 enum status run_rec_merge(struct run_rec *r, const struct run_rec *other, struct err *e);
 
-/* Byte form for shards and pipes (versioned, little endian, not trusted when read).
- * run_rec_decode initialises *r and leaves it released on failure (ST_CORRUPT). */
+/* Byte form for shards and pipes: versioned, little endian, not trusted when read. A record that is
+ * equal encodes to equal bytes. False when out of memory. */
 bool run_rec_encode(const struct run_rec *r, struct str *out);
+/* *r need not be initialised; it is, and is empty again on failure: ST_CORRUPT, ST_NOMEM, or
+ * ST_UNSUPPORTED when a newer version wrote the bytes. */
 enum status run_rec_decode(struct run_rec *r, const void *bytes, size_t n, struct err *e);
 
 #endif
