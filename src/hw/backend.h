@@ -35,7 +35,7 @@ enum channel {
 	CH_VIOL_POWER,	    /* ns spent limited by the power cap, counter */
 	CH_VIOL_THERMAL,    /* ns, counter */
 	CH_VIOL_HW,	    /* ns, board limit or power brake, counter */
-	CH_PCIE_TX, CH_PCIE_RX, /* bytes/s */
+	CH_PCIE_TX, CH_PCIE_RX, /* bytes, counters, from the device's side */
 	CH_NVLINK_TX, CH_NVLINK_RX, /* bytes, counters */
 	CH_CPU_TIME,	    /* ns of CPU used by the job, counter */
 	CH_RSS,		    /* bytes resident in the job */
@@ -77,7 +77,7 @@ struct knob_val {
 };
 
 struct knob_range {
-	int64_t min, max, step; /* step 0 = a grid: see grid */
+	int64_t min, max, step; /* step 0 = a grid: see grid; min or max 0 = unknown */
 	int64_t def;		/* factory default, 0 if unknown: never what is restored */
 	int64_t *grid;		/* ascending, owned by the back end; NULL when none */
 	size_t n_grid;
@@ -93,6 +93,7 @@ struct device {
 	enum dev_kind kind;
 	int parent;	   /* index in the same back end's list, -1 = none (MIG, package) */
 	bool counted;	   /* false for a device whose energy is inside another one's */
+	bool simulated;	   /* not hardware: the label follows every number */
 	int index;	   /* place in the vendor's order: for matching CUDA_VISIBLE_DEVICES only */
 	int64_t refresh_ns;   /* documented refresh period of its counter, 0 unknown */
 	int64_t energy_wrap;  /* the counter's modulus in uJ, 0 = 64 bits */
@@ -109,14 +110,34 @@ struct sample {
 	enum status st;
 };
 
-/* What a back end may use to find its world; tests point it at a recorded tree. */
+/* What is missing on this machine and how to get it. */
+struct hw_missing {
+	char what[64], why[192], fix[256];
+};
+
+/* Where back ends leave what they miss. Owned by whoever opened them (hw.c). */
+struct hw_notes {
+	struct hw_missing *v;
+	size_t n, cap;
+};
+/* Add one line, once: the same `what` with the same `why` is kept once. n may be NULL. */
+void hw_note(struct hw_notes *n, const char *what, const char *why, const char *fix);
+
+/* What a back end may use to find its world; tests point it at a recorded tree. The struct is copied
+ * by the back end; what it points to must outlive it. */
 struct backend_env {
 	int root_fd;		 /* "/" or the top of a recorded machine; all files open below it */
 	const char *nvml_path;	 /* NULL = libnvidia-ml.so.1 by the loader; else an explicit file */
 	struct clock *clock;
 	unsigned flags;		 /* BACKEND_READ_ONLY */
+	const char *run_id;	 /* only CPU groups of this run are listed; NULL = of every run */
+	const _Atomic int64_t *job_pid; /* root process of the job, 0 = none yet; NULL = never */
+	struct hw_notes *notes;	 /* may be NULL; used during open and rescan only */
 };
 #define BACKEND_READ_ONLY 1u
+
+/* A library that exports this symbol (any type) simulates devices: they are labelled so. */
+#define SIM_MARKER_SYMBOL "wl_sim_marker"
 
 struct backend {
 	const char *name; /* "nvml", "rapl", ... */
@@ -124,15 +145,22 @@ struct backend {
 	enum status (*open)(const struct backend_env *env, void **self, struct err *e);
 	/* Borrowed array, valid until rescan or close. */
 	const struct device *(*devices)(void *self, size_t *n);
+	/* Look again. Known devices keep their place (those that are gone answer ST_LOST); new ones are
+	 * appended. */
 	enum status (*rescan)(void *self, struct err *e);
 	/* Read the channels whose bits are set; out has CH_COUNT entries and every one of them is
 	 * given a status. Returns the worst of them. */
 	enum status (*read)(void *self, size_t dev, uint64_t channels, struct sample *out);
 	enum status (*knob_range)(void *self, size_t dev, enum knob k, struct knob_range *out,
 		struct err *e);
+	/* ST_UNSUPPORTED with out->from = KV_UNKNOWN when the device has the knob but cannot say. */
 	enum status (*knob_get)(void *self, size_t dev, enum knob k, struct knob_val *out,
 		struct err *e);
-	/* Only src/hw/control.c calls this. */
+	/* May this process set it? Asks without setting. On refusal e says why, fix how to change that. */
+	enum status (*knob_check)(void *self, size_t dev, enum knob k, struct err *e, char *fix,
+		size_t fix_size);
+	/* Only src/hw/control.c calls this. v->from = KV_RESET asks for "no limit" (clock locks, CPU
+	 * rate) or the factory default (power limit). */
 	enum status (*knob_set)(void *self, size_t dev, enum knob k, const struct knob_val *v,
 		struct err *e);
 	void (*close)(void *self);

@@ -12,6 +12,7 @@
 #ifndef WATTLAW_HW_CONTROL_H
 #define WATTLAW_HW_CONTROL_H
 
+#include "base/str.h"
 #include "hw/hw.h"
 
 enum lease_end {
@@ -33,6 +34,11 @@ struct lease_req {
 struct control; /* one per process that sets knobs; owns locks and journal */
 struct lease;
 
+/* A knob that cannot be read back (an NVML clock lock) is taken to be unset when a lease is taken; a
+ * site whose machines carry a standing lock says so here (configuration), and that is what is put
+ * back. */
+enum status control_assume(struct control *c, size_t device, enum knob k, const struct knob_val *v);
+
 /* dir: where locks and journals live (root: /run/wattlaw; otherwise <db>.d or XDG_RUNTIME_DIR). It is
  * made if missing (0700). */
 enum status control_open(struct hw *hw, const char *dir, struct control **out, struct err *e);
@@ -41,9 +47,11 @@ void control_close(struct control *c); /* releases every lease it still holds */
 enum status lease_take(struct control *c, const struct lease_req *req, struct lease **out,
 	struct err *e);
 
-/* The result of a set: what was asked, what the device says now. */
+/* The result of a set: what was asked, what the device says now. A knob that cannot be read back
+ * gives ST_OK with enforced.from = KV_REMEMBERED: the store's "enforced" is then unknown and the
+ * achieved mean clock is the evidence. */
 struct knob_set_result {
-	struct knob_val requested, enforced;
+	struct knob_val found, requested, enforced;
 	enum status st; /* ST_OK enforced as asked; ST_PARTIAL enforced differently; else refused */
 	char note[160];
 };
@@ -66,7 +74,13 @@ enum status lease_release(struct lease *l, struct restore_report *rep, struct er
 enum status control_replay(struct hw *hw, const char *dir, bool all, struct restore_report *rep,
 	struct err *e);
 
-/* The default directory for this user, into buf. */
+/* End the job lease of a batch job (epilog, `wattlaw restore --job ID`). ST_NOT_FOUND when it has none. */
+enum status control_end_job(struct hw *hw, const char *dir, const char *job,
+	struct restore_report *rep, struct err *e);
+
+/* The default directory for this user, into buf: WATTLAW_RUN_DIR if set, /run/wattlaw for root, else
+ * XDG_RUNTIME_DIR/wattlaw, else db_dir (NULL: /tmp/wattlaw-UID). It is per host and not per database,
+ * so that two sweeps with different databases see each other's leases. */
 enum status control_dir(const char *db_dir, char *buf, size_t size, struct err *e);
 
 #endif
