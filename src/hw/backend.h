@@ -17,39 +17,8 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/units.h"
+#include "record/channel.h"
 #include "record/record.h"
-
-enum channel {
-	CH_ENERGY,	    /* uJ, counter since some past moment; may wrap at info.energy_wrap */
-	CH_POWER,	    /* mW, the device's default reading; info.power_kind says which */
-	CH_POWER_AVERAGE,   /* mW, averaged (1 s on recent NVIDIA) */
-	CH_POWER_INSTANT,   /* mW, latest short window */
-	CH_POWER_MODULE,    /* mW, whole module (Grace Hopper), contains the GPU */
-	CH_CLOCK,	    /* kHz, compute clock now */
-	CH_MEM_CLOCK,	    /* kHz */
-	CH_UTIL,	    /* ppm of time busy */
-	CH_MEM_UTIL,	    /* ppm of time the memory controller was busy */
-	CH_MEM_USED,	    /* bytes */
-	CH_TEMP,	    /* mdegC */
-	CH_THROTTLE,	    /* bits of enum throttle_bit */
-	CH_VIOL_POWER,	    /* ns spent limited by the power cap, counter */
-	CH_VIOL_THERMAL,    /* ns, counter */
-	CH_VIOL_HW,	    /* ns, board limit or power brake, counter */
-	CH_PCIE_TX, CH_PCIE_RX, /* bytes, counters, from the device's side */
-	CH_NVLINK_TX, CH_NVLINK_RX, /* bytes, counters */
-	CH_CPU_TIME,	    /* ns of CPU used by the job, counter */
-	CH_RSS,		    /* bytes resident in the job */
-	CH_IO_READ, CH_IO_WRITE, /* bytes, counters of the job */
-	CH_COUNT
-};
-
-/* Static description of a channel: name ("energy"), unit, whether it is a counter. */
-struct channel_info {
-	const char *name;
-	enum unit unit;
-	bool counter;
-};
-const struct channel_info *channel_info(enum channel ch);
 
 enum throttle_bit {
 	THROTTLE_POWER_CAP = 1 << 0, /* expected under a cap */

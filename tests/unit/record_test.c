@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "record/channel.h"
 #include "record/record.h"
 #include "tap.h"
 
@@ -254,8 +255,20 @@ static void test_ids(void)
 	ok(strcmp(a, b) != 0, "two ids differ");
 }
 
+static void test_channels(void)
+{
+	int bad = 0;
+
+	for (int c = 0; c < CH_COUNT; c++)
+		bad += channel_from_name(channel_info((enum channel)c)->name) != (enum channel)c;
+	is_int(bad, 0, "every channel has a name of its own");
+	is_str(channel_info((enum channel)9999)->name, "unknown", "a foreign number is no channel");
+	is_int(channel_from_name("nothing"), CH_COUNT, "nor is a foreign name");
+}
+
 int main(void)
 {
+	test_channels();
 	test_new_record_knows_nothing();
 	test_totals();
 	test_merge();
