@@ -3,7 +3,7 @@
  * The keeper makes a directory and passes it as WATTLAW_MARKS. Each marking process creates
  * DIR/slot.<pid>.<n> (O_EXCL, 0600), sized MARK_SLOT_BYTES, and is its only writer. All fields are
  * aligned 8-byte words written with release and read with acquire order; a reader needs no lock and a
- * dead writer leaves nothing half-written. Event i is at ring[i % MARK_RING]; a reader
+ * dead writer leaves nothing half-written (an event's seq is cleared first and written last). Event i is at ring[i % MARK_RING]; a reader
  * that is more than MARK_RING behind has lost events and says so, but the counters stay exact.
  * DIR/energy is a read-only page the keeper updates: the job's energy so far.
  */
@@ -26,8 +26,8 @@ struct mark_event {
 	uint64_t seq;	 /* index + 1, written last: equals the expected number when whole */
 };
 
-struct mark_slot {
-	uint64_t magic, abi, pid, start_ns;
+struct mark_header {
+	uint64_t magic, abi, pid, start_ns; /* magic is written last: nothing counts before it */
 	uint64_t rank, n_ranks;		/* n_ranks 0 = not told */
 	uint64_t gradient_bytes, batch_per_rank, global_batch;
 	uint64_t steps, samples, epochs; /* exact counters */
@@ -35,6 +35,10 @@ struct mark_slot {
 	uint64_t head;			/* events written so far */
 	uint64_t reader_beat_ns;	/* written by the keeper: it is reading */
 	uint64_t reserved[16];
+};
+
+struct mark_slot {
+	struct mark_header h;
 	struct mark_event ring[MARK_RING];
 };
 #define MARK_SLOT_BYTES sizeof(struct mark_slot)
