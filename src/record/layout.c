@@ -1,6 +1,7 @@
 #include "record/layout.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -11,64 +12,92 @@
 /* Every enum of a record is read and written as an int. */
 _Static_assert(sizeof(enum run_state) == sizeof(int), "enums are ints");
 
+#define AT(s, m) .name = #m, .off = offsetof(struct s, m)
 #define STR(s, m)                                                                                  \
 	{                                                                                          \
-		.type = FIELD_STR, .off = offsetof(struct s, m)                                    \
+		.type = FIELD_STR, AT(s, m)                                                        \
 	}
 #define QTYF(s, m)                                                                                 \
 	{                                                                                          \
-		.type = FIELD_QTY, .off = offsetof(struct s, m)                                    \
+		.type = FIELD_QTY, AT(s, m)                                                        \
 	}
 #define I64(s, m)                                                                                  \
 	{                                                                                          \
-		.type = FIELD_I64, .off = offsetof(struct s, m)                                    \
+		.type = FIELD_I64, AT(s, m)                                                        \
 	}
 #define INT(s, m, min, max)                                                                        \
 	{                                                                                          \
-		.type = FIELD_INT, .off = offsetof(struct s, m), .lo = (min), .hi = (max)          \
+		.type = FIELD_INT, AT(s, m), .lo = (min), .hi = (max)                              \
 	}
-#define ENUM(s, m, count) INT(s, m, 0, (count)-1)
+#define ENUM(s, m, count, w)                                                                       \
+	{                                                                                          \
+		.type = FIELD_INT, AT(s, m), .hi = (count)-1, .word = (w)                          \
+	}
 #define BOOL(s, m)                                                                                 \
 	{                                                                                          \
-		.type = FIELD_BOOL, .off = offsetof(struct s, m)                                   \
+		.type = FIELD_BOOL, AT(s, m)                                                       \
 	}
 #define F64(s, m)                                                                                  \
 	{                                                                                          \
-		.type = FIELD_F64, .off = offsetof(struct s, m)                                    \
+		.type = FIELD_F64, AT(s, m)                                                        \
 	}
 #define TEXT(s, m, size)                                                                           \
 	{                                                                                          \
-		.type = FIELD_TEXT, .off = offsetof(struct s, m), .hi = (size)                     \
+		.type = FIELD_TEXT, AT(s, m), .hi = (size)                                         \
 	}
 #define STRS(s, m, nm, max)                                                                        \
 	{                                                                                          \
-		.type = FIELD_STRS, .off = offsetof(struct s, m), .n_off = offsetof(struct s, nm), \
-		.hi = (max)                                                                        \
+		.type = FIELD_STRS, AT(s, m), .n_off = offsetof(struct s, nm), .hi = (max)         \
 	}
 #define ONE(s, m, l)                                                                               \
 	{                                                                                          \
-		.type = FIELD_ONE, .off = offsetof(struct s, m), .sub = &(l)                       \
+		.type = FIELD_ONE, AT(s, m), .sub = &(l)                                           \
 	}
 #define MANY(s, m, nm, l, max)                                                                     \
 	{                                                                                          \
-		.type = FIELD_MANY, .off = offsetof(struct s, m), .n_off = offsetof(struct s, nm), \
-		.hi = (max), .sub = &(l)                                                           \
+		.type = FIELD_MANY, AT(s, m), .n_off = offsetof(struct s, nm), .hi = (max),        \
+		.sub = &(l)                                                                        \
 	}
 #define LAYOUT(name, s, min)                                                                       \
 	const struct layout layout_##name = {                                                      \
 		sizeof(struct s), (min), name##_fields, COUNT_OF(name##_fields)}
 
+static const char *word_unit(int v)
+{
+	return unit_name((enum unit)v);
+}
+
+static const char *word_kind(int v)
+{
+	return dev_kind_name((enum dev_kind)v);
+}
+
+static const char *word_method(int v)
+{
+	return energy_method_name((enum energy_method)v);
+}
+
+static const char *word_state(int v)
+{
+	return run_state_name((enum run_state)v);
+}
+
+static const char *word_status(int v)
+{
+	return status_name((enum status)v);
+}
+
 static const struct field axis_fields[] = {
 	STR(axis_val, name),
 	STR(axis_val, text),
-	ENUM(axis_val, unit, UNIT_COUNT),
+	ENUM(axis_val, unit, UNIT_COUNT, word_unit),
 	QTYF(axis_val, value),
 };
 LAYOUT(axis, axis_val, 13);
 
 static const struct field knob_fields[] = {
 	STR(knob_rec, name),
-	ENUM(knob_rec, unit, UNIT_COUNT),
+	ENUM(knob_rec, unit, UNIT_COUNT, word_unit),
 	QTYF(knob_rec, found),
 	QTYF(knob_rec, requested),
 	QTYF(knob_rec, enforced),
@@ -79,7 +108,7 @@ static const struct field dev_fields[] = {
 	STR(dev_rec, host),
 	STR(dev_rec, key),
 	STR(dev_rec, name),
-	ENUM(dev_rec, kind, DEV_KIND_COUNT),
+	ENUM(dev_rec, kind, DEV_KIND_COUNT, word_kind),
 	STR(dev_rec, parent),
 	BOOL(dev_rec, counted),
 	QTYF(dev_rec, energy_uj),
@@ -87,7 +116,7 @@ static const struct field dev_fields[] = {
 	QTYF(dev_rec, energy_integral_uj),
 	QTYF(dev_rec, net_uj),
 	QTYF(dev_rec, idle_mw),
-	ENUM(dev_rec, method, ENERGY_METHOD_COUNT),
+	ENUM(dev_rec, method, ENERGY_METHOD_COUNT, word_method),
 	QTYF(dev_rec, resolution_ppm),
 	QTYF(dev_rec, coverage_ppm),
 	QTYF(dev_rec, refresh_ns),
@@ -108,7 +137,7 @@ static const struct field dev_fields[] = {
 	QTYF(dev_rec, throttle_hw_ppm),
 	QTYF(dev_rec, throttle_other_ppm),
 	MANY(dev_rec, knobs, n_knobs, layout_knob, 64),
-	ENUM(dev_rec, st, ST_COUNT),
+	ENUM(dev_rec, st, ST_COUNT, word_status),
 	STR(dev_rec, note),
 };
 LAYOUT(dev, dev_rec, 32);
@@ -145,16 +174,16 @@ static const struct field train_fields[] = {
 	F64(train_rec, loss_last),
 	BOOL(train_rec, steady),
 };
-static LAYOUT(train, train_rec, 32);
+LAYOUT(train, train_rec, 32);
 
 static const struct field sample_fields[] = {
 	INT(sample_rec, dev, 0, INT_MAX),
 	INT(sample_rec, channel, 0, INT_MAX),
 	I64(sample_rec, t_ns),
 	I64(sample_rec, value),
-	ENUM(sample_rec, st, ST_COUNT),
+	ENUM(sample_rec, st, ST_COUNT, word_status),
 };
-static LAYOUT(sample, sample_rec, 28);
+LAYOUT(sample, sample_rec, 28);
 
 static const struct field mark_fields[] = {
 	INT(mark_rec, rank, INT_MIN, INT_MAX),
@@ -163,7 +192,7 @@ static const struct field mark_fields[] = {
 	F64(mark_rec, value),
 	TEXT(mark_rec, text, 24),
 };
-static LAYOUT(mark, mark_rec, 48);
+LAYOUT(mark, mark_rec, 48);
 
 static const struct field run_fields[] = {
 	STR(run_rec, run_id),
@@ -182,12 +211,12 @@ static const struct field run_fields[] = {
 	INT(run_rec, order, 0, INT_MAX),
 	STR(run_rec, launch),
 	BOOL(run_rec, baseline),
-	ENUM(run_rec, state, RUN_STATE_COUNT),
+	ENUM(run_rec, state, RUN_STATE_COUNT, word_state),
 	INT(run_rec, exit_code, INT_MIN, INT_MAX),
 	I64(run_rec, start_realtime_ns),
 	I64(run_rec, start_mono_ns),
 	QTYF(run_rec, wall_ns),
-	ENUM(run_rec, method, ENERGY_METHOD_COUNT),
+	ENUM(run_rec, method, ENERGY_METHOD_COUNT, word_method),
 	QTYF(run_rec, energy_uj),
 	QTYF(run_rec, net_uj),
 	QTYF(run_rec, resolution_ppm),
@@ -215,6 +244,8 @@ void layout_init(const struct layout *l, void *p)
 
 		if (f->type == FIELD_QTY)
 			*(struct qty *)(void *)at = QTY_NONE(ST_UNKNOWN);
+		else if (f->type == FIELD_F64)
+			*(double *)(void *)at = NAN;
 		else if (f->type == FIELD_ONE)
 			layout_init(f->sub, at);
 	}

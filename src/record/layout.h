@@ -1,7 +1,8 @@
 /* layout.h: the fields of a record as data.
  *
- * One table per struct drives initialising, releasing, encoding and decoding, so a new field is one
- * row and cannot be forgotten in one of the four. Private to src/record.
+ * One table per struct drives initialising, releasing, encoding, decoding and the columns of the
+ * store, so a new field is one row here and one column in schema.sql and cannot be forgotten in one
+ * of them. Used by src/record and src/store only.
  *
  * The byte form follows the order of the rows. Rows are only ever appended, with the version of the
  * format that brought them; RECORD_VERSION is the newest.
@@ -31,9 +32,11 @@ struct layout;
 
 struct field {
 	enum field_type type;
+	const char *name; /* of the member; its column in the store */
 	size_t off, n_off;
 	int64_t lo, hi;
 	const struct layout *sub;
+	const char *(*word)(int v); /* of an enum: its stable word */
 	uint16_t since; /* 0 = the first version */
 };
 
@@ -45,7 +48,8 @@ struct layout {
 	size_t n;
 };
 
-extern const struct layout layout_run, layout_dev, layout_phase, layout_axis, layout_knob;
+extern const struct layout layout_run, layout_train, layout_dev, layout_phase, layout_axis,
+	layout_knob, layout_sample, layout_mark;
 
 void layout_init(const struct layout *l, void *p);
 void layout_release(const struct layout *l, void *p);

@@ -91,7 +91,7 @@ struct train_rec {
 	struct qty window_steps, window_samples;
 	struct qty step_p10_ns, step_median_ns, step_p90_ns, step_mean_ns, step_sd_ns;
 	struct qty batch_per_rank, global_batch, gradient_bytes;
-	bool has_loss;
+	bool has_loss; /* the two below are NAN without it */
 	double loss_first, loss_last;
 	bool steady; /* the slope of step time was flat */
 };
@@ -177,6 +177,18 @@ struct knob_rec *dev_rec_knob(struct dev_rec *d, const char *name, enum unit uni
 bool run_rec_sample(struct run_rec *r, const struct sample_rec *s);
 bool run_rec_mark(struct run_rec *r, const struct mark_rec *m);
 bool rec_set(char **field, const char *text); /* replace an owned string */
+/* The identity of a setting: "cpu_rate=80% workers=2", axes in order of name, values in their shortest
+ * form, so "0.2 kW" and "200W" are one setting. Without knobs it names the block in which settings
+ * are compared with one baseline: everything that power limits, clocks and CPU rates are not. */
+enum setting_part { SETTING_WHOLE, SETTING_BLOCK };
+void setting_text(const struct axis_val *axes, size_t n, enum setting_part part, struct str *out);
+/* Is this axis a knob of a device (power_limit, clock_max, memory_clock, cpu_rate)? */
+bool axis_is_knob(const char *name);
+/* Column or JSON key of an axis with its outside unit: "power_limit_w", "clock_max_mhz",
+ * "cpu_rate_pct", "workers". Returns buf. */
+const char *axis_column(const char *name, enum unit unit, char *buf, size_t size);
+/* Its value in that unit; a number typed into a free axis counts. NAN when it has none. */
+double axis_number(const struct axis_val *a);
 const struct axis_val *run_rec_axis_find(const struct run_rec *r, const char *name);
 /* Totals from the counted devices: sets energy_uj, net_uj, method, resolution_ppm, coverage_ppm and
  * scope. A kind of device of which nothing could be read (CPU packages without permission) is left out

@@ -66,6 +66,7 @@ static void test_new_record_knows_nothing(void)
 	run_rec_init(&r);
 	is_int(r.energy_uj.st, ST_UNKNOWN, "energy of a new record is unknown, not 0");
 	is_int(r.train.steps.st, ST_UNKNOWN, "so are the steps");
+	ok(isnan(r.train.loss_last), "an unknown loss is no number");
 	is_int(r.exit_code, -1, "the exit code is not 0 before the job ended");
 	d = run_rec_dev(&r);
 	is_int(d->energy_uj.st, ST_UNKNOWN, "energy of a new device is unknown");
@@ -266,8 +267,34 @@ static void test_channels(void)
 	is_int(channel_from_name("nothing"), CH_COUNT, "nor is a foreign name");
 }
 
+static void test_settings(void)
+{
+	struct run_rec r;
+	struct str s = STR_INIT;
+	char buf[64];
+
+	run_rec_init(&r);
+	run_rec_axis(&r, "workers", "2", UNIT_NONE, QTY(2));
+	run_rec_axis(&r, "power_limit", "0.2 kW", UNIT_POWER, QTY(200000));
+	run_rec_axis(&r, "batch", "32", UNIT_NONE, QTY_NONE(ST_UNSUPPORTED));
+	run_rec_axis(&r, "clock_max", "default", UNIT_FREQ, QTY(1380000));
+	setting_text(r.axes, r.n_axes, SETTING_WHOLE, &s);
+	is_str(str_cstr(&s), "batch=32 clock_max=default power_limit=200W workers=2",
+		"a setting has one name however it was written");
+	str_clear(&s);
+	setting_text(r.axes, r.n_axes, SETTING_BLOCK, &s);
+	is_str(str_cstr(&s), "batch=32 workers=2", "the block leaves the knobs out");
+	is_str(axis_column("power_limit", UNIT_POWER, buf, sizeof(buf)), "power_limit_w",
+		"a column carries its unit");
+	is_near(axis_number(&r.axes[1]), 200, 0, "an axis in its outside unit");
+	is_near(axis_number(&r.axes[2]), 32, 0, "a number in a free axis");
+	str_release(&s);
+	run_rec_release(&r);
+}
+
 int main(void)
 {
+	test_settings();
 	test_channels();
 	test_new_record_knows_nothing();
 	test_totals();
