@@ -4,7 +4,12 @@
  * deadlines on the clock it is given, reads the fast channels each tick and the slow ones each
  * slow_every ticks, and appends to a single-writer ring that the keeper drains without locks.
  * A sampler whose call does not return is abandoned, not joined: sampler_stop gives ST_TIMEOUT and
- * its memory stays until the call returns.
+ * its memory stays until the call returns; the hw it was given must then stay open too (leave the
+ * process with _exit).
+ *
+ * One thread starts, drains and stops a sampler. Every sample read is handed on with its status,
+ * good or bad, except: a channel that answers "unsupported" five times in a row is left alone, and
+ * a device that is lost is asked again only on slow ticks.
  */
 #ifndef WATTLAW_MEASURE_SAMPLER_H
 #define WATTLAW_MEASURE_SAMPLER_H
@@ -14,12 +19,12 @@
 struct sampler;
 
 struct sampler_config {
-	int64_t period_ns;     /* 100 ms by default */
-	unsigned slow_every;   /* temperature, memory, PCIe: every n ticks (10) */
-	uint64_t channels;     /* wanted; 0 = all the device has */
-	size_t first, n;       /* hw ids: one back end's devices */
-	const bool *selected;  /* by hw id; NULL = all */
-	struct clock *clock;
+	int64_t period_ns; /* required */
+	unsigned slow_every; /* temperature, memory, PCIe: every n ticks; 0 = 10 */
+	uint64_t channels; /* wanted; 0 = all the device has */
+	size_t first, n; /* hw ids: one back end's devices */
+	const bool *selected; /* by hw id; NULL = all */
+	struct clock *clock; /* NULL = the system's */
 };
 
 struct tagged_sample {
@@ -28,17 +33,21 @@ struct tagged_sample {
 	struct sample s;
 };
 
-enum status sampler_start(struct hw *hw, const struct sampler_config *cfg, struct sampler **out,
-	struct err *e);
+enum status sampler_start(
+	struct hw *hw, const struct sampler_config *cfg, struct sampler **out, struct err *e);
 /* Up to n samples; returns how many. Never blocks. */
 size_t sampler_drain(struct sampler *s, struct tagged_sample *out, size_t n);
-/* Monotonic time of the last finished tick; a keeper that sees it grow old knows the driver stalled. */
+/* Monotonic time of the last finished tick; a keeper that sees it grow old knows the driver
+ * stalled. */
 int64_t sampler_beat_ns(const struct sampler *s);
-/* Samples dropped because nobody drained. */
+/* Samples dropped because nobody drained (the ring holds about 30 s). */
 uint64_t sampler_lost(const struct sampler *s);
-/* Ask for one extra tick now (run edges) without waiting for it. */
+/* Deadlines that passed while a read was still under way; they are skipped, not made up for. */
+uint64_t sampler_missed(const struct sampler *s);
+/* Ask for one extra tick now (run edges), of all channels, without waiting for it. */
 void sampler_kick(struct sampler *s);
-/* Stop; waits at most timeout_ns. */
+/* Stop; waits at most timeout_ns of real time for the thread. s is gone afterwards, whatever the
+ * answer; drain before. NULL is allowed. */
 enum status sampler_stop(struct sampler *s, int64_t timeout_ns);
 
 #endif

@@ -1,0 +1,278 @@
+/* The sampling thread, on a stand-in for hw.h: devices whose answers and delays the test decides.
+ */
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <unistd.h>
+#include "base/mem.h"
+#include "measure/sampler.h"
+#include "tap.h"
+
+#define BIT(ch) (UINT64_C(1) << (ch))
+
+struct hw {
+	size_t n;
+	struct device dev[16];
+	enum status answer[16][CH_COUNT];
+	atomic_int reads[16];
+	sem_t *block; /* a read waits here */
+	atomic_bool blocked;
+};
+
+size_t hw_n_devices(const struct hw *hw)
+{
+	return hw->n;
+}
+
+const struct device *hw_device(const struct hw *hw, size_t id)
+{
+	return &hw->dev[id];
+}
+
+enum status hw_read(struct hw *hw, size_t id, uint64_t channels, struct sample *out)
+{
+	struct clock *c = clock_system();
+
+	if (hw->block) {
+		atomic_store(&hw->blocked, true);
+		sem_wait(hw->block);
+	}
+	atomic_fetch_add(&hw->reads[id], 1);
+	for (int ch = 0; ch < CH_COUNT; ch++)
+		out[ch] = channels & BIT(ch) ? (struct sample){(int64_t)id * 100 + ch, c->now(c),
+						       hw->answer[id][ch]}
+					     : (struct sample){0, 0, ST_UNKNOWN};
+	return ST_OK;
+}
+
+static void devices(struct hw *hw, size_t n, uint64_t channels)
+{
+	memset(hw, 0, sizeof(*hw));
+	hw->n = n;
+	for (size_t i = 0; i < n; i++)
+		hw->dev[i].channels = channels;
+}
+
+static struct sampler *start(struct hw *hw, int64_t period_ns, const bool *selected)
+{
+	struct sampler_config cfg = {
+		.period_ns = period_ns, .n = hw->n, .selected = selected, .slow_every = 5};
+	struct err e = ERR_INIT;
+	struct sampler *s;
+
+	if (sampler_start(hw, &cfg, &s, &e) != ST_OK) {
+		printf("# %s\n", e.msg);
+		return NULL;
+	}
+	return s;
+}
+
+static struct tagged_sample buf[1 << 16];
+
+/* Drain until at least n samples of that channel of device 0 came, or 5 s passed. */
+static size_t gather(struct sampler *s, int channel, size_t n)
+{
+	size_t have = 0, of = 0;
+
+	for (int i = 0; i < 5000 && of < n; i++) {
+		size_t got = sampler_drain(s, buf + have, sizeof(buf) / sizeof(buf[0]) - have);
+
+		for (size_t j = have; j < have + got; j++)
+			of += buf[j].channel == channel && buf[j].device == 0;
+		have += got;
+		usleep(1000);
+	}
+	return have;
+}
+
+static void keeps_time(void)
+{
+	static struct hw hw;
+	struct sampler *s;
+	int64_t first = 0, worst = 0;
+	size_t n, power = 0, temp = 0, wrong = 0;
+
+	devices(&hw, 3, BIT(CH_POWER) | BIT(CH_TEMP));
+	s = start(&hw, 10 * NS_PER_MS, (const bool[]){true, false, true});
+	n = gather(s, CH_POWER, 51);
+	for (size_t i = 0; i < n; i++) {
+		wrong += buf[i].device == 1 ||
+			 buf[i].s.value != buf[i].device * 100 + buf[i].channel;
+		temp += buf[i].device == 0 && buf[i].channel == CH_TEMP;
+		if (buf[i].device || buf[i].channel != CH_POWER)
+			continue;
+		if (!power++)
+			first = buf[i].s.t_ns;
+		int64_t phase = (buf[i].s.t_ns - first) % (10 * NS_PER_MS);
+		if (phase < 9 * NS_PER_MS && phase > worst)
+			worst = phase;
+	}
+	ok(power >= 51, "a tick each period");
+	is_int((long long)wrong, 0, "values belong to their device; one not selected is not read");
+	ok(temp >= 10 && temp <= power / 5 + 2, "slow channels come each slow_every ticks");
+	ok(sampler_beat_ns(s) > first, "the beat is young");
+	is_int((long long)sampler_lost(s), 0, "nothing lost");
+	is_int(sampler_stop(s, NS_PER_S), ST_OK, "and stops when told");
+	printf("# worst lateness against the absolute grid: %.2f ms\n", (double)worst / 1e6);
+}
+
+static void keeps_deadlines_absolute(void)
+{
+	static struct hw hw;
+	struct clock *c = clock_system();
+	struct sampler *s;
+	int64_t t;
+	size_t n, reads;
+
+	devices(&hw, 1, BIT(CH_POWER));
+	t = c->now(c);
+	s = start(&hw, 5 * NS_PER_MS, NULL);
+	n = gather(s, CH_POWER, 100);
+	t = c->now(c) - t;
+	reads = n + sampler_missed(s);
+	ok((double)reads >= (double)t / (5.0 * 1e6) - 5 &&
+			(double)reads <= (double)t / (5.0 * 1e6) + 5,
+		"reads and missed deadlines together follow the clock: no drift");
+	sampler_stop(s, NS_PER_S);
+}
+
+static void kick(void)
+{
+	static struct hw hw;
+	struct clock *c = clock_system();
+	struct sampler *s;
+	int64_t t;
+	size_t n;
+
+	devices(&hw, 1, BIT(CH_POWER) | BIT(CH_TEMP));
+	s = start(&hw, 3600 * NS_PER_S, NULL);
+	gather(s, CH_POWER, 1);
+	t = c->now(c);
+	sampler_kick(s);
+	n = gather(s, CH_TEMP, 1);
+	is_int((long long)n, 2, "a kick reads every channel once");
+	ok(c->now(c) - t < 2 * NS_PER_S, "without waiting for the deadline");
+	t = c->now(c);
+	is_int(sampler_stop(s, 5 * NS_PER_S), ST_OK, "stopping ends a long sleep");
+	ok(c->now(c) - t < 2 * NS_PER_S, "at once");
+}
+
+static void stalled_driver(void)
+{
+	static struct hw hw;
+	struct clock *c = clock_system();
+	struct sampler *s;
+	sem_t gate;
+	int64_t t, beat;
+
+	devices(&hw, 2, BIT(CH_POWER));
+	sem_init(&gate, 0, 0);
+	hw.block = &gate;
+	s = start(&hw, NS_PER_MS, NULL);
+	while (!atomic_load(&hw.blocked))
+		usleep(1000);
+	beat = sampler_beat_ns(s);
+	usleep(30000);
+	is_int(sampler_beat_ns(s) - beat, 0, "the beat of a stalled driver grows old");
+	t = c->now(c);
+	is_int(sampler_stop(s, 50 * NS_PER_MS), ST_TIMEOUT, "stopping a stalled sampler gives up");
+	t = c->now(c) - t;
+	ok(t >= 49 * NS_PER_MS && t < 2 * NS_PER_S, "after the time it was given");
+	for (int i = 0; i < 4; i++)
+		sem_post(&gate); /* the call returns at last: the thread frees what is left */
+	for (int i = 0; i < 2000 && !atomic_load(&hw.reads[0]); i++)
+		usleep(1000);
+	usleep(50000);
+	ok(atomic_load(&hw.reads[0]) == 1 && !atomic_load(&hw.reads[1]),
+		"an abandoned thread asks nothing more");
+}
+
+static void nobody_drains(void)
+{
+	static struct hw hw;
+	struct clock_virtual v;
+	struct sampler_config cfg = {.period_ns = NS_PER_MS, .n = 1};
+	struct err e = ERR_INIT;
+	struct sampler *s;
+	size_t n;
+	int64_t last = 0;
+	bool ordered = true;
+
+	devices(&hw, 1, BIT(CH_POWER));
+	clock_virtual_init(&v, 0);
+	cfg.clock = &v.clock;
+	sampler_start(&hw, &cfg, &s, &e);
+	while (!sampler_lost(s))
+		usleep(1000);
+	n = sampler_drain(s, buf, sizeof(buf) / sizeof(buf[0]));
+	for (size_t i = 0; i < n; i++) {
+		ordered &= buf[i].s.t_ns >= last;
+		last = buf[i].s.t_ns;
+	}
+	ok(n >= 30000, "the ring holds 30 s of samples");
+	ok(ordered, "the oldest are kept, in order, and the rest counted as lost");
+	is_int(sampler_stop(s, 5 * NS_PER_S), ST_OK, "a free-running clock stops too");
+}
+
+static void bad_answers(void)
+{
+	static struct hw hw;
+	struct sampler *s;
+	size_t n, unsupported = 0, lost = 0;
+
+	devices(&hw, 2, BIT(CH_POWER) | BIT(CH_ENERGY));
+	hw.answer[0][CH_ENERGY] = ST_UNSUPPORTED;
+	hw.answer[1][CH_ENERGY] = hw.answer[1][CH_POWER] = ST_LOST;
+	s = start(&hw, NS_PER_MS, NULL);
+	n = gather(s, CH_POWER, 100);
+	for (size_t i = 0; i < n; i++) {
+		unsupported += buf[i].s.st == ST_UNSUPPORTED;
+		lost += buf[i].s.st == ST_LOST && buf[i].channel == CH_POWER;
+	}
+	is_int((long long)unsupported, 5,
+		"an unsupported channel is left alone after five answers");
+	ok(lost >= 10 && lost <= 40, "a lost device is asked again, but seldom");
+	sampler_stop(s, NS_PER_S);
+}
+
+static void refusals(void)
+{
+	static struct hw hw;
+	struct sampler_config cfg = {.period_ns = NS_PER_MS, .n = 2};
+	struct err e = ERR_INIT;
+	struct sampler *s;
+	unsigned n;
+
+	devices(&hw, 2, 0);
+	is_int(sampler_start(&hw, &cfg, &s, &e), ST_NOT_FOUND,
+		"devices without channels: nothing to sample");
+	cfg.period_ns = 0;
+	is_int(sampler_start(&hw, &cfg, &s, &e), ST_RANGE, "a period of 0 is refused");
+	cfg = (struct sampler_config){.period_ns = NS_PER_S, .first = 1, .n = 2};
+	is_int(sampler_start(&hw, &cfg, &s, &e), ST_RANGE, "ids beyond the list are refused");
+	devices(&hw, 2, BIT(CH_POWER));
+	cfg = (struct sampler_config){.period_ns = NS_PER_S, .n = 2};
+	for (n = 1; n < 10; n++) {
+		enum status st;
+
+		fault_arm("alloc", n);
+		st = sampler_start(&hw, &cfg, &s, &e);
+		if (!fault_fired())
+			break;
+		ok(st == ST_NOMEM && !s, "allocation %u failing is reported", n);
+	}
+	fault_arm("alloc", 0);
+	is_int(sampler_stop(s, NS_PER_S), ST_OK, "then it starts");
+	is_int(sampler_stop(NULL, 0), ST_OK, "stopping nothing is fine");
+}
+
+int main(void)
+{
+	keeps_time();
+	keeps_deadlines_absolute();
+	kick();
+	stalled_driver();
+	nobody_drains();
+	bad_answers();
+	refusals();
+	return tap_done();
+}
