@@ -1,8 +1,13 @@
 /* main.c: the table of subcommands, nothing else. */
-#include <stdio.h>
+#include "cmd/cmd.h"
+#include "cmd/commands.h"
 
-int main(void)
+/* name, summary, function, hidden */
+static const struct command commands[] = {
+	{"version", "say which version this is", cmd_version, false},
+};
+
+int main(int argc, char **argv)
 {
-	puts("wattlaw " WATTLAW_VERSION);
-	return 0;
+	return cmd_main(commands, sizeof(commands) / sizeof(commands[0]), argc, argv);
 }

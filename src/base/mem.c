@@ -87,11 +87,12 @@ void *mem_alloc(size_t size)
 
 void *mem_calloc(size_t n, size_t size)
 {
-	if (fault_point("alloc"))
+	size_t bytes;
+
+	/* calloc checks the product too, but under a sanitizer it aborts */
+	if (fault_point("alloc") || __builtin_mul_overflow(n, size, &bytes))
 		return NULL;
-	if (n == 0 || size == 0)
-		n = size = 1;
-	return calloc(n, size); /* checks the product itself */
+	return calloc(1, bytes ? bytes : 1);
 }
 
 void *mem_realloc(void *p, size_t n, size_t size)
