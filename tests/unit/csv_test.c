@@ -16,7 +16,8 @@ static void finds_columns_by_name(void)
 	char unit[16];
 	double v;
 
-	ok(!open_str("timestamp, power.draw [W], GPU Util (%)\n2023, 56.12 W, 7 %\n"), "header is read");
+	ok(!open_str("timestamp, power.draw [W], GPU Util (%)\n2023, 56.12 W, 7 %\n"),
+		"header is read");
 	is_int(csv_column(&c, "power.draw"), 1, "a unit in brackets does not hide a column");
 	is_int(csv_column(&c, "gpu_util"), 2, "case and space do not matter");
 	is_int(csv_column(&c, "power"), -1, "a prefix is not the column");
@@ -24,7 +25,8 @@ static void finds_columns_by_name(void)
 	ok(!csv_next(&c, &e), "row is read");
 	ok(!csv_double(&c, 1, &v, &e) && v == 56.12, "a unit after the number is ignored");
 	is_int(csv_next(&c, &e), ST_NOT_FOUND, "the end is the end");
-	is_int(csv_need(&c, "power.drew", &(int){0}, &e), ST_INVALID, "a missing column is an error");
+	is_int(csv_need(&c, "power.drew", &(int){0}, &e), ST_INVALID,
+		"a missing column is an error");
 	has(e.msg, "did you mean 'power.draw [W]'", "and the nearest one is named");
 }
 
@@ -32,7 +34,8 @@ static void reads_quotes_and_breaks(void)
 {
 	ok(!open_str("a,b\n\"x,\"\"y\"\"\nz\",2\n\n# note\n3,4\r\n"), "opens");
 	ok(!csv_next(&c, &e), "first row");
-	is_str(csv_text(&c, 0), "x,\"y\"\nz", "quotes, separators and line breaks inside quotes are kept");
+	is_str(csv_text(&c, 0), "x,\"y\"\nz",
+		"quotes, separators and line breaks inside quotes are kept");
 	ok(!csv_next(&c, &e) && c.line == 6, "blank and comment lines are skipped and counted");
 	is_str(csv_text(&c, 1), "4", "CR is not part of a field");
 	ok(!open_str("a,b\n\"x,2\n"), "opens");
@@ -50,10 +53,12 @@ static void reads_numbers(void)
 
 	ok(!open_str("x;y;z;n\n1,5;[N/A];abc;7\n"), "semicolons are detected");
 	ok(!csv_next(&c, &e), "row");
-	ok(!csv_double(&c, 0, &v, &e) && v == 1.5, "decimal comma is read where it cannot separate");
+	ok(!csv_double(&c, 0, &v, &e) && v == 1.5,
+		"decimal comma is read where it cannot separate");
 	is_int(csv_double(&c, 1, &v, &e), ST_UNKNOWN, "[N/A] is unknown, not 0");
 	is_int(csv_double(&c, 2, &v, &e), ST_INVALID, "text is not a number");
-	is_str(e.msg, "t.csv:2: column 'z': 'abc' is not a number", "the error names line and column");
+	is_str(e.msg, "t.csv:2: column 'z': 'abc' is not a number",
+		"the error names line and column");
 	ok(!csv_int(&c, 3, &i, &e) && i == 7, "whole numbers");
 	is_int(csv_int(&c, -1, &i, &e), ST_UNKNOWN, "an absent column is unknown");
 	is_int(csv_double(&c, 9, &v, &e), ST_UNKNOWN, "a short row is unknown");
@@ -61,7 +66,9 @@ static void reads_numbers(void)
 
 static void reads_utf16(void)
 {
-	static const char le[] = "\xff\xfe" "a\0,\0b\0\n\0" "1\0,\0\xe9\0\n\0";
+	static const char le[] = "\xff\xfe"
+				 "a\0,\0b\0\n\0"
+				 "1\0,\0\xe9\0\n\0";
 
 	csv_release(&c);
 	ok(!csv_open_text(&c, "u.csv", le, sizeof(le) - 1, 0, &e), "UTF-16 opens");
@@ -86,7 +93,8 @@ static void survives_lack_of_memory(void)
 			break;
 		}
 		if (st != ST_NOMEM) {
-			ok(false, "allocation %u: expected out of memory, got %s", n, status_name(st));
+			ok(false, "allocation %u: expected out of memory, got %s", n,
+				status_name(st));
 			break;
 		}
 	}
