@@ -4,6 +4,7 @@
 
 /* name, summary, function, hidden */
 static const struct command commands[] = {
+	{"sim", "simulate GPUs, clusters and sites", cmd_sim, false},
 	{"version", "say which version this is", cmd_version, false},
 };
 
