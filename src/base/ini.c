@@ -15,9 +15,10 @@
 #define SECTIONS_MAX ((size_t)1 << 20)
 #define ENTRIES_MAX  ((size_t)1 << 22)
 
+/* '\r' too: lines may end in CRLF */
 static bool is_blank(char c)
 {
-	return c == ' ' || c == '\t';
+	return c == ' ' || (c >= '\t' && c <= '\r' && c != '\n');
 }
 
 /* A part of a line; the text it stands in is not NUL-terminated. */
@@ -145,8 +146,6 @@ static enum status read_line(struct ini *ini, struct span raw, int no, struct er
 	if (nul)
 		return err_at(e, ini->file, no, column(raw.p, nul),
 			"a NUL byte: this is not a text file");
-	if (raw.n && raw.p[raw.n - 1] == '\r')
-		raw.n--;
 	t = trim(raw);
 	if (t.n == 0 || t.p[0] == '#')
 		return ST_OK;
