@@ -15,7 +15,7 @@ static bool fit_weighted(
 	const struct law *l, const struct series *s, const double *w, struct shape *sh)
 {
 	double x[LAW_MAX_KNOTS], y[LAW_MAX_KNOTS], lx[LAW_MAX_KNOTS], ly[LAW_MAX_KNOTS];
-	struct pts p = {s->n, x, y, lx, ly, w};
+	struct pts p = {s->n, s->factor, x, y, lx, ly, w};
 	double lxr = s->factor == FACTOR_WORKERS ? 0 : s->lx[s->n - 1], lyr = 0;
 
 	for (unsigned i = 0; i < s->n; i++)

@@ -22,6 +22,9 @@ struct series {
 	double repeat_sd; /* pooled scatter of ln y among repeats; NAN without repeats */
 	unsigned repeat_df; /* its degrees of freedom */
 	double x_default; /* the x of the default setting, NAN when unknown */
+	double x_nominal_min; /* lowest x as it was asked for */
+	double floor_w; /* power limits: what the device drew under a limit it overshot, the
+			 * largest such draw; NAN when every limit held */
 };
 
 /* Build a series from obs, ignoring rows where x or y is NAN. Rows whose board differs are centred
@@ -32,6 +35,10 @@ enum status series_build(const struct obs *obs, size_t n, enum factor f, enum qu
 /* From plain arrays (all positive). w may be NULL. Same errors, rows counted from 1. */
 enum status series_from_xy(const double *x, const double *y, const double *w, size_t n,
 	enum factor f, enum quantity q, struct series *out, struct err *e);
+/* Devices overshoot low limits (an A40 at 100 W drew up to 121 W), and such a limit acts as the
+ * power drawn. Series keep that effective limit as x; this maps a limit that is asked for. Identity
+ * for other factors. */
+double series_effective(const struct series *s, double x);
 /* s without the points whose index i has drop[i] set. */
 void series_without(const struct series *s, const bool *drop, struct series *out);
 

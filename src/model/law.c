@@ -10,6 +10,22 @@ static const struct law *const rows[] = {
 	&law_constant,
 	&law_power,
 	&law_offset,
+	&law_broken,
+	&law_hinge,
+	&law_device_cap,
+	&law_device_clock,
+	&law_interp_falls,
+	&law_interp_rises,
+	&law_interp_free,
+	&law_parabola,
+	&law_amdahl,
+	&law_usl,
+	&law_ring,
+	&law_tree,
+	&law_pmnf,
+	&law_cube,
+	&law_cube_mixed,
+	&law_piecewise,
 };
 
 const struct law *const *law_table(unsigned *n)

@@ -52,6 +52,7 @@ struct shape {
 /* Clean points in increasing x, all positive and finite, one per distinct x. */
 struct pts {
 	unsigned n;
+	enum factor factor;
 	const double *x, *y; /* scaled */
 	const double *lx, *ly; /* their logarithms */
 	const double *w; /* weights, mean 1 */

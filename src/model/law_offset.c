@@ -9,8 +9,9 @@
 
 #include "model/numeric.h"
 
-#define B_MIN 0.02
-#define B_MAX 8.0
+#define B_MIN     0.02
+#define B_MAX     8.0
+#define B_WORKERS 1.2 /* no job gains much more than in proportion to its workers */
 
 struct offset_ctx {
 	const struct pts *p;
@@ -46,7 +47,8 @@ static bool offset_fit(const struct law *l, const struct pts *p, struct shape *s
 	c.dir = law_direction(p);
 	if (c.dir == 0)
 		c.dir = -1;
-	t = num_min1(offset_sse, &c, log(B_MIN), log(B_MAX), 9, 1e-5, NULL);
+	t = num_min1(offset_sse, &c, log(B_MIN),
+		log(p->factor == FACTOR_WORKERS ? B_WORKERS : B_MAX), 9, 1e-5, NULL);
 	offset_sse(t, &c);
 	sh->p[0] = c.coef[0];
 	sh->p[1] = c.dir * exp(t);
@@ -80,7 +82,7 @@ static void offset_unscale(const struct law *l, struct shape *sh, double xr, dou
 const struct law law_offset = {
 	.name = "offset",
 	.formula = "a x^b + c",
-	.quantities = QTY_BIT(QTY_TIME) | QTY_BIT(QTY_POWER),
+	.quantities = QTY_BIT(QTY_TIME) | QTY_BIT(QTY_POWER) | QTY_BIT(QTY_ENERGY),
 	.factors = FACTOR_BIT(FACTOR_WORKERS) | FACTOR_BIT(FACTOR_POWER_LIMIT) |
 		   FACTOR_BIT(FACTOR_CLOCK),
 	.n_params = 3,

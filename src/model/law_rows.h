@@ -9,6 +9,22 @@
 extern const struct law law_constant;
 extern const struct law law_power;
 extern const struct law law_offset;
+extern const struct law law_broken;
+extern const struct law law_hinge;
+extern const struct law law_device_cap;
+extern const struct law law_device_clock;
+extern const struct law law_interp_falls;
+extern const struct law law_interp_rises;
+extern const struct law law_interp_free;
+extern const struct law law_parabola;
+extern const struct law law_amdahl;
+extern const struct law law_usl;
+extern const struct law law_ring;
+extern const struct law law_tree;
+extern const struct law law_pmnf;
+extern const struct law law_cube;
+extern const struct law law_cube_mixed;
+extern const struct law law_piecewise;
 
 /* Which way y goes with x: sign of the weighted log-log slope, 0 when flat to rounding. */
 int law_direction(const struct pts *p);

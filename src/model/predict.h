@@ -4,6 +4,7 @@
 #ifndef WATTLAW_MODEL_PREDICT_H
 #define WATTLAW_MODEL_PREDICT_H
 
+#include "model/prior.h"
 #include "model/select.h"
 
 struct interval {
@@ -27,6 +28,13 @@ struct prediction {
  * outside (0.5, 0.999). */
 enum status predict_at(
 	const struct selection *s, double x, double level, struct prediction *out, struct err *e);
+/* The learnt scale of the error of ln y at x (learned.h), given the spread between the families and
+ * the bootstrap sd (NAN unknown) there. */
+double predict_scale(const struct selection *s, double x, double spread, double boot);
+/* The same with the curves of other workloads on the device (prior may be NULL, or too thin: then
+ * this is predict_at). family says "prior" when they took part. */
+enum status predict_with_prior(const struct selection *s, const struct prior *prior, double x,
+	double level, struct prediction *out, struct err *e);
 const char *evidence_name(enum evidence ev);
 
 #endif

@@ -12,9 +12,10 @@
 #define UNIT_FACTOR 50.0 /* repeats further apart than this are not in one unit */
 #define MISFIT_SD   0.01 /* what a law is off anyway: keeps one exact point from ruling the fit */
 #define MAX_ROWS    (1u << 24)
+#define OVERSHOOT   1.01 /* drawn over limit: below this it is the meter's error */
 
 struct raw {
-	double lx, ly, w;
+	double lx, ly, w, drawn_w;
 	uint32_t board;
 	long row;
 	unsigned point; /* index of its distinct x */
@@ -152,9 +153,44 @@ static void set_weights(struct series *s)
 		s->w[i] *= s->n / sum;
 }
 
+static void swap_points(struct series *s, unsigned i, unsigned j)
+{
+	double *const col[] = {s->x, s->y, s->lx, s->ly, s->w, s->reps};
+
+	for (unsigned c = 0; c < sizeof(col) / sizeof(col[0]); c++) {
+		double t = col[c][i];
+
+		col[c][i] = col[c][j];
+		col[c][j] = t;
+	}
+}
+
+/* Move limits that were overshot to the power that was drawn. drawn[i]: mean over the point's rows,
+ * NAN unknown. Keeps the points in order of x. */
+static void overshoot(struct series *s, const double *drawn)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		/* more than half above the limit is another scope (a node), not an overshoot */
+		if (!(drawn[i] > s->x[i] * OVERSHOOT) || drawn[i] > 1.5 * s->x[i])
+			continue;
+		s->floor_w = isnan(s->floor_w) ? drawn[i] : fmax(s->floor_w, drawn[i]);
+		s->x[i] = drawn[i];
+		s->lx[i] = log(drawn[i]);
+	}
+	for (unsigned i = 1; i < s->n; i++)
+		for (unsigned j = i; j > 0 && s->lx[j] < s->lx[j - 1]; j--)
+			swap_points(s, j, j - 1);
+	for (unsigned i = 1; i < s->n; i++) { /* two limits may act as the same one */
+		if (s->lx[i] - s->lx[i - 1] <= SAME_X) {
+			s->lx[i] = s->lx[i - 1] + 2 * SAME_X;
+			s->x[i] = exp(s->lx[i]);
+		}
+	}
+}
+
 static void merge(const struct raw *r, size_t n, unsigned k, struct series *s)
 {
-	double ss = 0, mean_x[LAW_MAX_KNOTS] = {0};
+	double ss = 0, mean_x[LAW_MAX_KNOTS] = {0}, drawn[LAW_MAX_KNOTS] = {0};
 	unsigned count[LAW_MAX_KNOTS] = {0};
 
 	s->n = k;
@@ -168,11 +204,13 @@ static void merge(const struct raw *r, size_t n, unsigned k, struct series *s)
 		mean_x[p] += r[i].w * r[i].lx;
 		s->ly[p] += r[i].w * r[i].ly;
 		s->reps[p] += r[i].w;
+		drawn[p] += r[i].w * r[i].drawn_w;
 		count[p]++;
 	}
 	for (unsigned i = 0; i < k; i++) {
 		s->lx[i] = mean_x[i] / s->reps[i];
 		s->ly[i] /= s->reps[i];
+		drawn[i] /= s->reps[i];
 		s->x[i] = exp(s->lx[i]);
 		s->y[i] = exp(s->ly[i]);
 		s->repeat_df += count[i] - 1;
@@ -184,6 +222,8 @@ static void merge(const struct raw *r, size_t n, unsigned k, struct series *s)
 	}
 	s->repeat_sd = s->repeat_df ? sqrt(ss / s->repeat_df) : NAN;
 	set_weights(s);
+	if (s->factor == FACTOR_POWER_LIMIT && s->quantity == QTY_TIME)
+		overshoot(s, drawn);
 }
 
 static enum status build(struct raw *r, size_t n, struct series *s, struct err *e)
@@ -225,6 +265,19 @@ static void name_row(char *buf, size_t size, long row, unsigned *named)
 	(*named)++;
 }
 
+double series_effective(const struct series *s, double x)
+{
+	return s->factor == FACTOR_POWER_LIMIT && x < s->floor_w ? s->floor_w : x;
+}
+
+/* Mean draw of one device in a row, NAN when unknown. */
+static double drawn_w(const struct obs *o)
+{
+	double w = o->y[QTY_POWER], n = o->x[FACTOR_WORKERS];
+
+	return isfinite(n) && n > 0 ? w / n : w;
+}
+
 enum status series_build(const struct obs *obs, size_t n, enum factor f, enum quantity q,
 	struct series *s, struct err *e)
 {
@@ -237,7 +290,7 @@ enum status series_build(const struct obs *obs, size_t n, enum factor f, enum qu
 	memset(s, 0, sizeof(*s));
 	s->factor = f;
 	s->quantity = q;
-	s->x_default = s->repeat_sd = NAN;
+	s->x_default = s->repeat_sd = s->floor_w = s->x_nominal_min = NAN;
 	if (n > MAX_ROWS)
 		return err_set(e, ST_RANGE, "%zu rows are more than a series may have", n);
 	r = mem_calloc(n ? n : 1, sizeof(*r));
@@ -255,7 +308,9 @@ enum status series_build(const struct obs *obs, size_t n, enum factor f, enum qu
 		}
 		if (obs[i].is_default)
 			s->x_default = x;
-		r[k++] = (struct raw){log(x), log(y), w > 0 ? w : 1, obs[i].board, row, 0};
+		s->x_nominal_min = isnan(s->x_nominal_min) ? x : fmin(x, s->x_nominal_min);
+		r[k++] = (struct raw){
+			log(x), log(y), w > 0 ? w : 1, drawn_w(&obs[i]), obs[i].board, row, 0};
 	}
 	if (n_bad)
 		st = err_set(e, ST_INVALID, "%s and %s must be positive and finite: row%s %s",
@@ -310,6 +365,8 @@ void series_without(const struct series *s, const bool *drop, struct series *out
 	out->repeat_sd = s->repeat_sd;
 	out->repeat_df = s->repeat_df;
 	out->x_default = s->x_default;
+	out->x_nominal_min = s->x_nominal_min;
+	out->floor_w = s->floor_w;
 	for (unsigned i = 0; i < s->n; i++) {
 		if (drop[i])
 			continue;

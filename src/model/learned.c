@@ -1,0 +1,52 @@
+/* learned.c: written by tools/learn-constants; do not edit. */
+#include "model/learned.h"
+
+const struct learned_factor learned_factors[FACTOR_COUNT] = {
+	[FACTOR_WORKERS] =
+		{
+			.weights = {{"power", 1}, {"offset", 0.5}, {"amdahl", 1.5},
+				{"monotone", 0.25}},
+			.loo_power = 0,
+			.loo_floor = 0.01,
+			.floor = 0.02,
+			.loo = 0.5,
+			.spread = 1,
+			.gap = 0.05,
+			.q90 = 1.6,
+			.max_ratio = 8,
+		},
+	[FACTOR_POWER_LIMIT] =
+		{
+			.weights = {{"broken", 1}, {"monotone", 1}, {"constant", 0.2}},
+			.loo_power = 2,
+			.loo_floor = 0.01,
+			.floor = 0.005,
+			.loo = 1,
+			.spread = 1,
+			.gap = 0,
+			.q90 = 1.6,
+			.max_ratio = 1.25,
+		},
+	[FACTOR_CLOCK] =
+		{
+			.weights = {{"broken", 1}, {"monotone", 1}, {"offset", 0.5},
+				{"device-clock", 0.5}},
+			.loo_power = 2,
+			.loo_floor = 0.01,
+			.floor = 0.005,
+			.loo = 1,
+			.spread = 1,
+			.gap = 0,
+			.q90 = 1.6,
+			.max_ratio = 1.25,
+		},
+};
+
+const struct learned_prior learned_prior = {
+	.noise = 0.02,
+	.blend = 0.8,
+	.floor = 0.01,
+	.sd = 1,
+	.spread = 0.5,
+	.q90 = 1.6,
+};

@@ -1,0 +1,40 @@
+/* learned.h: every constant that was learnt from measured series, in one table.
+ *
+ * learned.c is written by tools/learn-constants from the series whose name hash is even; nothing
+ * else in src/model holds a number that was tuned on data.
+ */
+#ifndef WATTLAW_MODEL_LEARNED_H
+#define WATTLAW_MODEL_LEARNED_H
+
+#include "model/law.h"
+
+struct learned_weight {
+	const char *law;
+	double weight;
+};
+
+/* Scale of the error of a combined prediction in ln y:
+ * sqrt(floor^2 + (loo * leave-one-out rms)^2 + (spread * sd between families)^2 +
+ *      (gap * ln distance to the nearest point)^2 + (boot * bootstrap sd)^2), and its 90 %
+ * quantile. */
+struct learned_factor {
+	struct learned_weight weights[10]; /* ends at law == NULL */
+	double loo_power; /* weights go with (loo^2 + loo_floor^2)^(-loo_power/2) */
+	double loo_floor;
+	double floor, loo, spread, gap, boot;
+	double q90; /* half width of the 90 % interval in scales */
+	double max_ratio; /* extrapolation is answered up to this factor beyond the evidence */
+};
+
+/* The curve conditional on its probes, and its share against the laws fitted to the probes alone.
+ */
+struct learned_prior {
+	double noise; /* sd of ln y of one probe and of what curves of a device do not share */
+	double blend; /* share of the conditional curve in the geometric mean with the laws */
+	double floor, sd, spread, q90; /* scale of the error, as above */
+};
+
+extern const struct learned_factor learned_factors[FACTOR_COUNT];
+extern const struct learned_prior learned_prior;
+
+#endif

@@ -1,0 +1,160 @@
+/* predict.c: the combined prediction, its interval, and when not to answer. */
+#include "model/predict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/combine.h"
+#include "model/learned.h"
+#include "model/numeric.h"
+
+static double nearest_gap(const struct series *d, double lx)
+{
+	double gap = INFINITY;
+
+	for (unsigned i = 0; i < d->n; i++)
+		gap = fmin(gap, fabs(d->lx[i] - lx));
+	return gap;
+}
+
+/* Standard scale of the error of the combined ln y at x; see learned.h. */
+double predict_scale(const struct selection *s, double x, double spread, double boot)
+{
+	const struct learned_factor *f = &learned_factors[s->series.factor];
+	double lx = log(series_effective(&s->series, x)), span, gap, loo, v;
+	const struct fit *best = &s->fits[s->best];
+
+	gap = nearest_gap(&s->series, lx);
+	span = s->series.lx[s->series.n - 1] - s->series.lx[0];
+	loo = isfinite(s->combined_loo_rms) ? s->combined_loo_rms
+	      : isfinite(best->sigma)       ? best->sigma
+					    : 0.1;
+	v = f->floor * f->floor + f->loo * f->loo * loo * loo +
+	    f->spread * f->spread * spread * spread;
+	v += f->gap * f->gap * gap * gap;
+	if (isfinite(boot))
+		v += f->boot * f->boot * boot * boot;
+	/* beyond the evidence the error grows with the distance in units of the evidence */
+	if (lx > s->series.lx[s->series.n - 1] || lx < s->series.lx[0])
+		v *= (1 + gap / span) * (1 + gap / span);
+	return sqrt(v);
+}
+
+/* Textbook interval of the plain power law: residual scale and parameter covariance. */
+static void power_law_interval(
+	const struct selection *s, double x, double level, struct interval *out)
+{
+	const struct fit *f;
+	double d[LAW_MAX_PARAMS], var, half, ly;
+
+	*out = (struct interval){NAN, NAN, NAN, level};
+	if (s->power < 0)
+		return;
+	f = &s->fits[s->power];
+	out->value = law_eval(f->law, &f->sh, x);
+	if (!f->has_cov || f->df == 0)
+		return;
+	law_jacobian(f->law, &f->sh, x, d);
+	var = f->sigma * f->sigma;
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned j = 0; j < 2; j++)
+			var += d[i] * f->cov[i][j] * d[j];
+	half = stat_t_quantile(0.5 + 0.5 * level, f->df) * sqrt(fmax(var, 0));
+	ly = log(out->value);
+	out->lo = exp(ly - half);
+	out->hi = exp(ly + half);
+}
+
+/* Sets evidence, distance, nearest and reason; true when the question is refused. */
+static bool refuse(const struct selection *s, double x, struct prediction *out)
+{
+	const struct series *d = &s->series;
+	double ratio = learned_factors[d->factor].max_ratio, lo = d->x[0], hi = d->x[d->n - 1];
+
+	if (isfinite(d->x_nominal_min))
+		lo = fmin(lo, d->x_nominal_min);
+	/* two or three points do not carry far */
+	if (d->n < 4)
+		ratio = 1 + (ratio - 1) * (d->n < 3 ? 0.25 : 0.5);
+	out->distance = x > hi ? log(x / hi) : x < lo ? log(lo / x) : 0;
+	if (out->distance < 1e-6) {
+		out->distance = 0;
+		out->evidence = EVIDENCE_INTERPOLATED;
+		return false;
+	}
+	out->evidence = EVIDENCE_EXTRAPOLATED;
+	if (x > hi && x <= hi * ratio * (1 + 1e-9))
+		return false;
+	/* a limit below the tested ones may be below what the device can hold at all */
+	if (x < lo && x >= lo / ratio * (1 - 1e-9))
+		return false;
+	out->evidence = EVIDENCE_REFUSED;
+	out->nearest = x > hi ? hi * ratio : lo / ratio;
+	if (d->factor == FACTOR_WORKERS)
+		out->nearest = x > hi ? floor(out->nearest + 1e-9) : ceil(out->nearest - 1e-9);
+	snprintf(out->reason, sizeof(out->reason),
+		"%s %.6g is %.3g times beyond what was measured (%.6g to %.6g, %u settings); "
+		"up to %.6g can be answered",
+		factor_name(d->factor), x, x > hi ? x / hi : lo / x, lo, hi, d->n, out->nearest);
+	return true;
+}
+
+enum status predict_at(
+	const struct selection *s, double x, double level, struct prediction *out, struct err *e)
+{
+	double ly, spread = 0, half;
+
+	memset(out, 0, sizeof(*out));
+	out->y = out->power_law = (struct interval){NAN, NAN, NAN, level};
+	out->nearest = x;
+	out->family = "combined";
+	if (!(x > 0) || !isfinite(x))
+		return err_set(e, ST_INVALID, "%s must be positive", factor_name(s->series.factor));
+	if (!(level > 0.5 && level < 0.999))
+		return err_set(
+			e, ST_INVALID, "the level of an interval must lie between 0.5 and 0.999");
+	if (refuse(s, x, out))
+		return err_set(e, ST_RANGE, "%s", out->reason);
+	ly = combine_log(s, x, &spread);
+	if (!isfinite(ly))
+		return err_set(
+			e, ST_RANGE, "no law answers at %s %.6g", factor_name(s->series.factor), x);
+	/* the learnt quantile is for 90 %; other levels go with the normal's */
+	half = predict_scale(s, x, spread, select_boot_sd(s, series_effective(&s->series, x))) *
+	       learned_factors[s->series.factor].q90 * stat_normal_quantile(0.5 + 0.5 * level) /
+	       stat_normal_quantile(0.95);
+	out->y = (struct interval){exp(ly), exp(ly - half), exp(ly + half), level};
+	power_law_interval(s, series_effective(&s->series, x), level, &out->power_law);
+	return ST_OK;
+}
+
+enum status predict_with_prior(const struct selection *s, const struct prior *prior, double x,
+	double level, struct prediction *out, struct err *e)
+{
+	const struct learned_prior *k = &learned_prior;
+	enum status st = predict_at(s, x, level, out, e);
+	double lp, sd, ly, spread, half;
+
+	if (st != ST_OK || !prior || prior->factor != s->series.factor ||
+		prior->quantity != s->series.quantity)
+		return st;
+	lp = prior_log(prior, &s->series, x, &sd);
+	if (!isfinite(lp))
+		return st;
+	ly = k->blend * lp + (1 - k->blend) * log(out->y.value);
+	spread = fabs(lp - log(out->y.value));
+	half = sqrt(k->floor * k->floor + k->sd * k->sd * sd * sd +
+		       k->spread * k->spread * spread * spread) *
+	       k->q90 * stat_normal_quantile(0.5 + 0.5 * level) / stat_normal_quantile(0.95);
+	out->y = (struct interval){exp(ly), exp(ly - half), exp(ly + half), level};
+	out->family = "prior";
+	return ST_OK;
+}
+
+const char *evidence_name(enum evidence ev)
+{
+	static const char *const names[] = {"interpolated", "extrapolated", "refused"};
+
+	return (unsigned)ev < 3 ? names[ev] : "unknown";
+}
