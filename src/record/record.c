@@ -105,6 +105,11 @@ static bool append_str(char ***array, size_t *n, char *owned, size_t max)
 	return true;
 }
 
+bool run_rec_arg(struct run_rec *r, const char *arg)
+{
+	return append_str(&r->command, &r->n_command, mem_strdup(arg), (size_t)1 << 20);
+}
+
 bool run_rec_command(struct run_rec *r, const char *const *argv, size_t n)
 {
 	char **copy = NULL;

@@ -169,6 +169,7 @@ void run_id_make(char buf[17]);
 /* Append helpers; return false or NULL when out of memory or above a ceiling. Strings are copied. A
  * pointer they return is valid until the next append to the same array. */
 bool run_rec_command(struct run_rec *r, const char *const *argv, size_t n); /* replaces */
+bool run_rec_arg(struct run_rec *r, const char *arg); /* one more word of the command */
 bool run_rec_warn(struct run_rec *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool run_rec_axis(struct run_rec *r, const char *name, const char *text, enum unit unit, struct qty v);
 struct dev_rec *run_rec_dev(struct run_rec *r);	    /* zeroed with all quantities unknown */
