@@ -153,20 +153,27 @@ static enum status add_channels(struct store *s, struct err *e)
 	return st;
 }
 
-static int user_version(struct store *s)
+/* -1 when it cannot be read. */
+static int ask_int(struct store *s, const char *sql)
 {
 	sqlite3_stmt *st = NULL;
 	int v = -1;
 
-	if (sqlite3_prepare_v2(s->db, "PRAGMA user_version", -1, &st, NULL) == SQLITE_OK &&
+	if (sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) == SQLITE_OK &&
 		sqlite3_step(st) == SQLITE_ROW)
 		v = sqlite3_column_int(st, 0);
 	sqlite3_finalize(st);
 	return v;
 }
 
+static int user_version(struct store *s)
+{
+	return ask_int(s, "PRAGMA user_version");
+}
+
 /* The schema goes in with a rollback journal, so that the main file carries our id from its first
- * byte on; WAL comes after. Two processes may do this at once. */
+ * byte on; WAL comes after. Two processes may do this at once, and one killed on the way leaves a
+ * file that the journal empties again when it is opened. */
 static enum status create(struct store *s, struct err *e)
 {
 	char sql[128];
@@ -174,7 +181,7 @@ static enum status create(struct store *s, struct err *e)
 
 	if (st)
 		return st;
-	if (user_version(s) == 0) {
+	if (user_version(s) == 0 && ask_int(s, "SELECT count(*) FROM sqlite_master") == 0) {
 		snprintf(sql, sizeof(sql), "PRAGMA application_id=%d; PRAGMA user_version=%d",
 			STORE_APPLICATION_ID, STORE_VERSION);
 		st = sql_exec(s, store_schema_sql, e);
@@ -218,7 +225,7 @@ enum status store_open(const char *path, bool write, struct store **out, struct 
 		goto out;
 	}
 	sqlite3_busy_timeout(s->db, 10000);
-	if (write && is_new)
+	if (write && user_version(s) == 0)
 		st = create(s, e);
 	if (!st)
 		st = sql_exec(s, "PRAGMA foreign_keys=ON", e);

@@ -353,7 +353,7 @@ static bool count_run(void *arg, const struct run_rec *r)
 static void test_kill(void)
 {
 	const char *path = path_of("kill.db");
-	int pipe_fd[2], whole = 0, lost = 0, rounds = 12, good_opens = 0;
+	int pipe_fd[2], whole = 0, lost = 0, rounds = 24, good_opens = 0;
 
 	for (int i = 0; i < rounds; i++) {
 		struct store *s = NULL;
@@ -380,9 +380,8 @@ static void test_kill(void)
 			_exit(0);
 		}
 		close(pipe_fd[1]);
-		/* At different moments, the first inside the making of the file. */
-		if (i)
-			usleep((useconds_t)(3000 * i));
+		/* At different moments, the first ones inside the making of the file. */
+		usleep((useconds_t)(i < 16 ? 500 * i : 4000 * i));
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 		while (read(pipe_fd[0], &byte, 1) == 1)
