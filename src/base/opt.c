@@ -371,10 +371,19 @@ static bool trusted(int fd, enum opt_source from)
 	return fstat(fd, &sb) == 0 && sb.st_uid == 0 && !(sb.st_mode & (S_IWGRP | S_IWOTH));
 }
 
+/* "[run]" for run, "[sim site]" for a part of a subcommand */
+static bool section_is(const struct ini_section *sec, const char *want)
+{
+	size_t n = strlen(sec->name);
+
+	if (strncmp(want, sec->name, n) != 0)
+		return false;
+	return want[n] == ' ' ? !strcmp(want + n + 1, sec->arg) : want[n] == '\0' && !sec->arg[0];
+}
+
 static enum status from_file(struct opt_set *s, const char *path, const char *section, void *dst,
 	enum opt_source from, struct err *e)
 {
-	struct ini_section *sec;
 	struct ini ini = {0};
 	enum status st = ST_OK;
 	int fd;
@@ -390,8 +399,9 @@ static enum status from_file(struct opt_set *s, const char *path, const char *se
 	if (st)
 		goto out;
 	st = config_section(s, &ini, &ini.sections[0], dst, from, false, e);
-	for (size_t i = 0; !st && section && (sec = ini_section(&ini, section, i)); i++)
-		st = config_section(s, &ini, sec, dst, from, true, e);
+	for (size_t i = 1; !st && section && i < ini.n; i++)
+		if (section_is(&ini.sections[i], section))
+			st = config_section(s, &ini, &ini.sections[i], dst, from, true, e);
 out:
 	close(fd);
 	ini_release(&ini);

@@ -262,6 +262,40 @@ static int unknown(const struct command *commands, size_t n, const char *name)
 	return cmd_usage("unknown command '%.60s'", name);
 }
 
+int cmd_group(const char *what, const struct command *parts, size_t n, int argc, char **argv)
+{
+	static char full[64];
+	const struct command *c;
+	const char *names[64], *near;
+	bool help = argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
+	FILE *f = help ? stdout : stderr;
+	size_t count = 0;
+
+	if (argc < 2 || help) {
+		fprintf(f, "usage: " PROGRAM " %s PART [options]\n\n%s\n\nParts:\n", argv[0], what);
+		for (size_t i = 0; i < n; i++)
+			if (!parts[i].hidden)
+				fprintf(f, "  %-10s %s\n", parts[i].name, parts[i].summary);
+		fprintf(f, "\n'" PROGRAM " %s PART --help' describes its options.\n", argv[0]);
+		return help ? CMD_DONE : CMD_USAGE;
+	}
+	if (argv[1][0] == '-')
+		return cmd_usage("unknown option %.60s", argv[1]);
+	c = find(parts, n, argv[1]);
+	if (c) {
+		snprintf(full, sizeof(full), "%s %s", argv[0], c->name);
+		command_name = argv[1] = full;
+		return c->run(argc - 1, argv + 1);
+	}
+	for (size_t i = 0; i < n && count < 64; i++)
+		if (!parts[i].hidden)
+			names[count++] = parts[i].name;
+	near = str_nearest(argv[1], names, count);
+	if (near)
+		return cmd_usage("unknown part '%.60s'; did you mean '%s'?", argv[1], near);
+	return cmd_usage("unknown part '%.60s'", argv[1]);
+}
+
 static int dispatch(const struct command *commands, size_t n, int argc, char **argv)
 {
 	char help_option[] = "--help";

@@ -35,6 +35,10 @@ struct command {
 /* Everything main() does: help, --version, the subcommand, and whether its output was written. */
 int cmd_main(const struct command *commands, size_t n, int argc, char **argv);
 
+/* The subcommand of a subcommand: `wattlaw sim site …`. Help, unknown parts, and the part's name in
+ * messages; the part gets "sim site" as its argv[0]. what is one sentence for the help. */
+int cmd_group(const char *what, const struct command *parts, size_t n, int argc, char **argv);
+
 /* One line on stderr, "wattlaw sweep: error: …". */
 void cmd_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void cmd_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -39,6 +39,16 @@ for c in $(wattlaw help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'); do
 	is "$code" 2 "$c --no-such-option is a usage error"
 	has "$err" "wattlaw $c: error: unknown option --no-such-option" "$c names it"
 done
+for c in $(wattlaw help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'); do
+	for part in $(wattlaw "$c" --help | sed -n '/^Parts:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p'); do
+		try wattlaw "$c" "$part" --help
+		is "$code:$err" "0:" "$c $part --help succeeds"
+		has "$out" "usage: wattlaw $c $part" "$c $part --help begins with its usage"
+		try wattlaw "$c" "$part" --no-such-option
+		is "$code" 2 "$c $part --no-such-option is a usage error"
+		has "$err" "wattlaw $c $part: error: unknown option --no-such-option" "$c $part names it"
+	done
+done
 
 try wattlaw version extra
 is "$code" 2 "an operand too many is a usage error"

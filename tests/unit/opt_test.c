@@ -211,9 +211,10 @@ static void test_files(void)
 	mkdir("home/.config", 0755);
 	setenv("HOME", "home", 1);
 	unsetenv("WATTLAW_CONFIG");
-	write_file("home/.config/wattlaw.ini", "db = home.db\nrepeats = 4\nother_command = 1\n"
-					       "[cmd]\nlevel = 0.5\ntag = h1\ntag = h2\n"
-					       "[else]\nrepeats = nonsense\n");
+	write_file("home/.config/wattlaw.ini",
+		"db = home.db\nrepeats = 4\nother_command = 1\n"
+		"[cmd]\nlevel = 0.5\ntag = h1\ntag = h2\n"
+		"[else]\nrepeats = nonsense\n[cmd part]\nrepeats = nonsense\n");
 	write_file("wattlaw.ini", "[cmd]\nrepeats = 5\nquiet = on\ntag = c1\n");
 	is_int(parse(""), ST_OK, "configuration files are read");
 	ok(v.repeats == 5 && v.quiet && v.level == 0.5 && !strcmp(v.db, "home.db"),
