@@ -92,7 +92,8 @@ int law_direction(const struct pts *p)
 
 const char *factor_name(enum factor f)
 {
-	static const char *const names[FACTOR_COUNT] = {"workers", "power_limit_w", "clock_mhz"};
+	static const char *const names[FACTOR_COUNT] = {
+		"workers", "power_limit_w", "clock_mhz", "cpu_rate_pct"};
 
 	return (unsigned)f < FACTOR_COUNT ? names[f] : "unknown";
 }

@@ -6,7 +6,8 @@
  * several threads at once on different outputs. Logarithms are natural.
  *
  * Units outside: time in s per unit of work (sample, step, epoch, run: the caller's choice, the
- * same in one data set), power in W, energy in J per unit of work, power limit in W, clock in MHz.
+ * same in one data set), power in W, energy in J per unit of work, power limit in W, clock in MHz,
+ * CPU rate in %.
  * Unknown is NAN, never 0.
  */
 #ifndef WATTLAW_MODEL_LAW_H
@@ -16,10 +17,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum factor { FACTOR_WORKERS, FACTOR_POWER_LIMIT, FACTOR_CLOCK, FACTOR_COUNT };
+/* The CPU rate is the share of its time a CPU group may run: a clock for whole programs. */
+enum factor {
+	FACTOR_WORKERS,
+	FACTOR_POWER_LIMIT,
+	FACTOR_CLOCK,
+	FACTOR_CPU_RATE,
+	FACTOR_COUNT
+};
 enum quantity { QTY_TIME, QTY_POWER, QTY_ENERGY, QTY_COUNT };
 
 #define FACTOR_BIT(f) (1u << (f))
+/* Families that take a clock take a CPU rate. */
+#define FACTOR_CLOCKS (FACTOR_BIT(FACTOR_CLOCK) | FACTOR_BIT(FACTOR_CPU_RATE))
 #define QTY_BIT(q)    (1u << (q))
 
 /* How the work was split when workers were added. A set of observations has one of these; strong
@@ -98,7 +108,7 @@ double law_eval(const struct law *l, const struct shape *sh, double x);
 /* d ln y / d p, analytic where the row has it, central differences otherwise. */
 void law_jacobian(const struct law *l, const struct shape *sh, double x, double *d);
 
-/* "workers", "power_limit_w", "clock_mhz"; "time", "power", "energy". Never NULL. */
+/* "workers", "power_limit_w", "clock_mhz", "cpu_rate_pct"; "time", "power", "energy". Never NULL. */
 const char *factor_name(enum factor f);
 const char *quantity_name(enum quantity q);
 

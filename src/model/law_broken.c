@@ -123,7 +123,7 @@ static void broken_unscale(const struct law *l, struct shape *sh, double xr, dou
 		.name = NAME,                                                                      \
 		.formula = "y0 (1 + (k/x)^(s|b|))^(-sgn(b)/s), s = " #S,                           \
 		.quantities = QTY_BIT(QTY_TIME) | QTY_BIT(QTY_POWER),                              \
-		.factors = FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_BIT(FACTOR_CLOCK),              \
+		.factors = FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_CLOCKS,              \
 		.n_params = 3,                                                                     \
 		.n_shown = 3,                                                                      \
 		.params = {"y0", "k", "b"},                                                        \
@@ -210,7 +210,7 @@ const struct law law_hinge = {
 	.name = "hinge",
 	.formula = "y0 min(1, x/k)^b",
 	.quantities = QTY_BIT(QTY_TIME) | QTY_BIT(QTY_POWER),
-	.factors = FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_BIT(FACTOR_CLOCK),
+	.factors = FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_CLOCKS,
 	.n_params = 3,
 	.n_shown = 3,
 	.params = {"y0", "k", "b"},

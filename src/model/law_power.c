@@ -50,7 +50,7 @@ const struct law law_power = {
 	.formula = "a x^b",
 	.quantities = QTY_BIT(QTY_TIME) | QTY_BIT(QTY_POWER) | QTY_BIT(QTY_ENERGY),
 	.factors = FACTOR_BIT(FACTOR_WORKERS) | FACTOR_BIT(FACTOR_POWER_LIMIT) |
-		   FACTOR_BIT(FACTOR_CLOCK),
+		   FACTOR_CLOCKS,
 	.n_params = 2,
 	.n_shown = 2,
 	.params = {"a", "b"},
@@ -103,7 +103,7 @@ const struct law law_constant = {
 	.name = "constant",
 	.formula = "a",
 	.quantities = QTY_BIT(QTY_TIME) | QTY_BIT(QTY_POWER) | QTY_BIT(QTY_ENERGY),
-	.factors = FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_BIT(FACTOR_CLOCK),
+	.factors = FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_CLOCKS,
 	.n_params = 1,
 	.n_shown = 1,
 	.params = {"a"},

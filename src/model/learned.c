@@ -40,6 +40,19 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 			.q90 = 1.6,
 			.max_ratio = 1.25,
 		},
+	[FACTOR_CPU_RATE] =
+		{
+			.weights = {{"broken", 1}, {"monotone", 1}, {"offset", 0.5},
+				{"device-clock", 0.5}},
+			.loo_power = 2,
+			.loo_floor = 0.01,
+			.floor = 0.005,
+			.loo = 1,
+			.spread = 1,
+			.gap = 0,
+			.q90 = 1.6,
+			.max_ratio = 1.25,
+		},
 };
 
 const struct learned_prior learned_prior = {
