@@ -11,15 +11,18 @@
 struct hw;
 
 /* How long a driver may take to open, answer about a knob or set one before it is given up. A back
- * end that was given up answers ST_TIMEOUT from then on. WATTLAW_DRIVER_TIMEOUT changes it (tests). */
+ * end that was given up answers ST_TIMEOUT from then on. WATTLAW_DRIVER_TIMEOUT changes it (tests).
+ */
 #define HW_CALL_TIMEOUT_NS (5 * NS_PER_S)
 
 /* Open all back ends (or those named in `only`, comma-separated, NULL = all). Fails only for
  * lack of memory: a machine without any sensor is a machine with an empty list.
  *
- * Threads: one hw is used by one thread at a time, except that hw_read of different back ends may run
- * in parallel. A keeper that samples and sets at once opens two: one to read, one for control. */
-enum status hw_open(const struct backend_env *env, const char *only, struct hw **out, struct err *e);
+ * Threads: one hw is used by one thread at a time, except that hw_read of different back ends may
+ * run in parallel. A keeper that samples and sets at once opens two: one to read, one for control.
+ */
+enum status hw_open(
+	const struct backend_env *env, const char *only, struct hw **out, struct err *e);
 void hw_close(struct hw *hw);
 /* env from the process: root from WATTLAW_ROOT or "/", nvml from WATTLAW_NVML. */
 enum status hw_env_default(struct backend_env *env, struct err *e);
@@ -33,12 +36,15 @@ int hw_find(const struct hw *hw, const char *key);
 enum status hw_read(struct hw *hw, size_t id, uint64_t channels, struct sample *out);
 /* As hw_read, but gives up after HW_CALL_TIMEOUT_NS. So do all knob calls below. */
 enum status hw_read_guarded(struct hw *hw, size_t id, uint64_t channels, struct sample *out);
-enum status hw_knob_range(struct hw *hw, size_t id, enum knob k, struct knob_range *out, struct err *e);
+enum status hw_knob_range(
+	struct hw *hw, size_t id, enum knob k, struct knob_range *out, struct err *e);
 enum status hw_knob_get(struct hw *hw, size_t id, enum knob k, struct knob_val *out, struct err *e);
 /* May this process set it? On refusal e says why and fix (size bytes) how to change that. */
-enum status hw_knob_check(struct hw *hw, size_t id, enum knob k, struct err *e, char *fix, size_t size);
+enum status hw_knob_check(
+	struct hw *hw, size_t id, enum knob k, struct err *e, char *fix, size_t size);
 /* For src/hw/control.c alone. */
-enum status hw_knob_set(struct hw *hw, size_t id, enum knob k, const struct knob_val *v, struct err *e);
+enum status hw_knob_set(
+	struct hw *hw, size_t id, enum knob k, const struct knob_val *v, struct err *e);
 /* Look for devices that appeared (CPU groups of ranks, a job's process). Ids stay; new ones are
  * appended. */
 enum status hw_rescan(struct hw *hw, struct err *e);
