@@ -10,11 +10,10 @@
 #include "data/data.h"
 #include "nn/layers.h"
 #include "nn/net.h"
+#include "nn/optim.h"
 
 enum size { SIZE_TINY, SIZE_SMALL, SIZE_BASE, SIZE_COUNT };
 extern const char *const size_name[SIZE_COUNT + 1];
-
-enum optim_kind { OPTIM_SGD, OPTIM_ADAM, OPTIM_ADAMW };
 
 /* Hyper-parameters. A network uses those that it has. */
 struct model_cfg {

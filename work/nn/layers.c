@@ -232,6 +232,7 @@ struct tensor *nn_segment(
 	if (!nd)
 		return NULL;
 	nd->a.segment.f = f;
+	nd->out[1]->dt = DT_I32;
 	/* kept: which edge won (max, min) or how many there are (mean) */
 	net_dims(nd->out[1], DIMS(rows, f == SEG_MEAN ? 1 : tensor_cols(x)));
 	return net_dims(nd->out[0], DIMS(rows, tensor_cols(x)));

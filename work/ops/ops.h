@@ -211,6 +211,7 @@ struct op_ctx {
 	uint64_t seed;
 	uint64_t step; /* changes dropout; advanced by the trainer */
 	int64_t row0; /* first sample of this rank in the global batch */
+	int64_t n_local; /* samples of this rank */
 	int64_t n_global; /* samples in the global batch of this step */
 	bool sync_bn; /* batch norm statistics over all ranks */
 	struct comm *comm; /* for sync_bn; NULL with one rank */

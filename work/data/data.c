@@ -1,0 +1,68 @@
+/* data.c: batches, and the choice of a source. */
+#include <stdlib.h>
+#include <string.h>
+#include "data/data.h"
+
+struct array *batch_find(struct batch *b, const char *name)
+{
+	for (int i = 0; i < b->n; i++)
+		if (!strcmp(b->a[i].name, name))
+			return &b->a[i];
+	return NULL;
+}
+
+void *batch_array(struct batch *b, const char *name, enum dtype dt, int n_dims, const int64_t *dim)
+{
+	struct tensor t = {.dt = dt, .n_dims = n_dims, .cblock = 1};
+	struct array *a = batch_find(b, name);
+	size_t bytes;
+	int i;
+
+	memcpy(t.dim, dim, (size_t)n_dims * sizeof(*dim));
+	bytes = tensor_size(&t);
+	if (!a && b->n == BATCH_ARRAYS)
+		return NULL;
+	if (!a)
+		a = &b->a[b->n++];
+	i = (int)(a - b->a);
+	if (bytes > b->cap[i]) {
+		void *mem = NULL;
+
+		if (posix_memalign(&mem, 64, bytes + bytes / 4))
+			return NULL;
+		free(a->data);
+		a->data = mem;
+		b->cap[i] = bytes + bytes / 4;
+	}
+	a->name = name;
+	a->dt = dt;
+	a->n_dims = n_dims;
+	memcpy(a->dim, t.dim, sizeof(a->dim));
+	memset(a->data, 0, bytes);
+	return a->data;
+}
+
+void batch_release(struct batch *b)
+{
+	for (int i = 0; i < b->n; i++)
+		free(b->a[i].data);
+	memset(b, 0, sizeof(*b));
+}
+
+int data_open(struct data *d, const struct data_spec *spec, struct fault *f)
+{
+	*d = (struct data){.spec = *spec};
+	switch (spec->kind) {
+	case DATA_IMAGE:
+		return spec->path ? data_open_cifar(d, f) : data_open_gen_image(d, f);
+	default:
+		return fault_set(f, "this kind of data is not built in");
+	}
+}
+
+void data_close(struct data *d)
+{
+	if (d->ops)
+		d->ops->close(d);
+	d->ops = NULL;
+}

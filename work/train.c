@@ -1,0 +1,258 @@
+/* train.c: wl-train: options, the loop, marks. */
+#include <omp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <math.h>
+#include <unistd.h>
+#include <wattlaw/mark.h>
+#include "trainer.h"
+
+static volatile sig_atomic_t got_signal;
+
+static void on_signal(int sig)
+{
+	got_signal = sig;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGINT, &sa, NULL);
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* CPUs this process may use, in order. */
+static int allowed_cpus(int *cpu, int max)
+{
+	cpu_set_t set;
+	int n = 0;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 0;
+	for (int i = 0; i < CPU_SETSIZE && n < max; i++)
+		if (CPU_ISSET(i, &set))
+			cpu[n++] = i;
+	return n;
+}
+
+/* Thread i of local rank r on the (r × threads + i)-th allowed CPU. A launcher that bound ranks
+ * apart has left each only its own CPUs: then ranks do not count. */
+static void set_threads(const struct options *o, const struct comm *c)
+{
+	int cpu[1024], n = allowed_cpus(cpu, 1024), first;
+	int threads = (int)o->threads;
+	bool shared = n > 0 && sysconf(_SC_NPROCESSORS_ONLN) == n;
+
+	if (!threads)
+		threads = shared ? n / c->local_size : n;
+	if (threads < 1)
+		threads = 1;
+	omp_set_dynamic(0);
+	omp_set_num_threads(threads);
+	if (!strcmp(o->pin, "none") || n < 1)
+		return;
+	first = shared ? c->local_rank * threads : 0;
+#pragma omp parallel num_threads(threads)
+	{
+		cpu_set_t set;
+
+		CPU_ZERO(&set);
+		CPU_SET(cpu[(first + omp_get_thread_num()) % n], &set);
+		sched_setaffinity(0, sizeof(set), &set);
+	}
+}
+
+static const char *metric_text(const struct model *m, double v, char *buf, size_t len)
+{
+	if (isnan(v))
+		buf[0] = '\0';
+	else if (m->metric_is_error)
+		snprintf(buf, len, "  %s %.4g", m->metric, v);
+	else
+		snprintf(buf, len, "  %s %.1f %%", m->metric, 100 * v);
+	return buf;
+}
+
+struct progress {
+	double start, last_time;
+	int64_t first_step, last_step, samples, last_samples;
+};
+
+static void log_step(const struct trainer *t, struct progress *p, const struct result *r)
+{
+	const struct options *o = t->o;
+	double now = now_s(), dt = now - p->last_time;
+	char buf[64];
+
+	p->samples += r->global_samples;
+	if (o->quiet || !o->log_every || t->comm.rank || (t->step - p->first_step) % o->log_every)
+		return;
+	fprintf(stderr, "step %lld  loss %.5f%s  lr %.3g  %.1f samples/s  %.2f ms/step\n",
+		(long long)t->step, r->loss, metric_text(t->model, r->metric, buf, sizeof(buf)),
+		r->lr, (double)(p->samples - p->last_samples) / dt,
+		1e3 * dt / (double)(t->step - p->last_step));
+	p->last_time = now;
+	p->last_step = t->step;
+	p->last_samples = p->samples;
+}
+
+static int evaluate(struct trainer *t, struct result *r, struct fault *f)
+{
+	char buf[64];
+	int rc;
+
+	wl_phase_begin("eval");
+	rc = trainer_eval(t, r, f);
+	wl_phase_end();
+	if (!rc && !t->comm.rank && !t->o->quiet)
+		fprintf(stderr, "eval at step %lld  loss %.5f%s\n", (long long)t->step, r->loss,
+			metric_text(t->model, r->metric, buf, sizeof(buf)));
+	return rc;
+}
+
+static int64_t steps_wanted(const struct trainer *t)
+{
+	const struct options *o = t->o;
+
+	if (o->epochs)
+		return o->epochs * (loader_steps_per_epoch(t->loader) / o->accumulate);
+	return o->steps ? o->steps : INT64_MAX;
+}
+
+static void mark_step(const struct trainer *t, const struct result *r)
+{
+	wl_step((uint64_t)r->samples);
+	wl_loss(r->loss);
+	if (t->step * t->o->accumulate % loader_steps_per_epoch(t->loader) == 0)
+		wl_epoch();
+}
+
+/* Trains; *last is the last step's result. */
+static int loop(struct trainer *t, struct progress *p, struct result *last, struct fault *f)
+{
+	const struct options *o = t->o;
+	int64_t want = steps_wanted(t);
+	struct result ev;
+
+	wl_phase_begin("train");
+	while (t->step < want) {
+		t->stop = got_signal != 0;
+		if (trainer_step(t, last, f))
+			break;
+		mark_step(t, last);
+		log_step(t, p, last);
+		if (o->eval_every && t->step % o->eval_every == 0 && evaluate(t, &ev, f))
+			break;
+		if (last->stop || (!isnan(o->target_loss) && last->loss <= o->target_loss))
+			break;
+	}
+	wl_phase_end();
+	return f->set ? -1 : 0;
+}
+
+static void summary(const struct trainer *t, const struct progress *p, const struct result *r)
+{
+	double s = now_s() - p->start;
+	int64_t steps = t->step - p->first_step;
+	bool reached = !isnan(t->o->target_loss) && r->loss <= t->o->target_loss;
+	char buf[64];
+
+	if (t->comm.rank)
+		return;
+	if (t->o->json) {
+		printf("{\"schema\":\"wattlaw.train/"
+		       "1\",\"network\":\"%s\",\"size\":\"%s\",\"ranks\":%d,"
+		       "\"threads\":%d,\"steps\":%lld,\"samples\":%lld,\"wall_s\":%.6f,\"step_s\":%"
+		       ".9f,"
+		       "\"samples_per_s\":%.3f,\"loss\":%.8g,\"allreduce_s\":%.6f,"
+		       "\"gradient_bytes\":%lld,\"flops_per_sample\":%.6g}\n",
+			t->model->name, size_name[t->o->size], t->comm.size, omp_get_max_threads(),
+			(long long)steps, (long long)p->samples, s, steps ? s / (double)steps : 0.0,
+			(double)p->samples / s, r->loss, t->comm.wait_s,
+			(long long)t->ps->n_trainable * 4, t->flops_per_sample);
+		return;
+	}
+	printf("%s %s: %lld steps, %lld samples in %.2f s: %.2f ms/step, %.1f samples/s, loss "
+	       "%.5f%s\n",
+		t->model->name, size_name[t->o->size], (long long)steps, (long long)p->samples, s,
+		steps ? 1e3 * s / (double)steps : 0.0, (double)p->samples / s, r->loss,
+		metric_text(t->model, r->metric, buf, sizeof(buf)));
+	if (t->comm.size > 1)
+		printf("%d ranks: %.1f %% of the time waiting for sums over ranks\n", t->comm.size,
+			100 * t->comm.wait_s / s);
+	if (reached) {
+		double e = wl_energy_j();
+
+		printf("target loss %g reached after %.2f s, ", t->o->target_loss, s);
+		if (isnan(e))
+			printf("energy unknown (not measured)\n");
+		else
+			printf("%.1f J\n", e);
+	}
+}
+
+static int train(struct trainer *t, struct fault *f)
+{
+	struct progress p;
+	struct result r = {0};
+
+	wl_rank(t->comm.rank, t->comm.size);
+	wl_job((uint64_t)t->ps->n_trainable * 4, (uint64_t)(t->global_batch / t->comm.size),
+		(uint64_t)(t->global_batch * t->o->accumulate));
+	p = (struct progress){.start = now_s(),
+		.last_time = now_s(),
+		.first_step = t->step,
+		.last_step = t->step};
+	t->comm.wait_s = 0;
+	if (loop(t, &p, &r, f))
+		return -1;
+	summary(t, &p, &r);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+	struct fault f = {0};
+	struct trainer t = {0};
+	int rc = 0;
+
+	if (options_parse(&o, argc, argv, &f)) {
+		fprintf(stderr, "wl-train: %s\n", f.msg);
+		return 2;
+	}
+	if (o.help) {
+		options_help();
+		return 0;
+	}
+	if (o.version) {
+		puts("wl-train " WATTLAW_VERSION);
+		return 0;
+	}
+	catch_signals();
+	wl_phase_begin("load");
+	if (trainer_open(&t, &o, &f)) {
+		rc = 2;
+	} else {
+		set_threads(&o, &t.comm);
+		wl_phase_end();
+		rc = train(&t, &f) ? 1 : got_signal == SIGINT ? 130 : 0;
+	}
+	if (f.set && !t.comm.rank)
+		fprintf(stderr, "wl-train: %s\n", f.msg);
+	trainer_close(&t);
+	return rc;
+}
