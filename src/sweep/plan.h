@@ -6,9 +6,9 @@
  *
  * Axes are of two kinds. Launch axes (workers, nodes and every axis of the user's own) change the
  * command, so each of their combinations is a launch. Stepped axes (power_limit, clock_max,
- * memory_clock, cpu_rate) can change while a job runs: their combinations are stepped inside one launch,
- * in random order, with the machine's default setting visited first, in the middle and last, unless
- * `relaunch` asks for a launch a point.
+ * memory_clock, cpu_rate) can change while a job runs: their combinations are stepped inside one
+ * launch, in random order, with the machine's default setting visited first, in the middle and
+ * last, unless `relaunch` asks for a launch a point.
  */
 #ifndef WATTLAW_SWEEP_PLAN_H
 #define WATTLAW_SWEEP_PLAN_H
@@ -16,23 +16,23 @@
 #include "base/str.h"
 #include "exec/exec.h"
 
-#define PLAN_MAX_AXES	16
+#define PLAN_MAX_AXES   16
 #define PLAN_MAX_VALUES 1024
 #define PLAN_MAX_POINTS 1000000
 
 struct plan_value {
-	char *text;	  /* as printed and as it replaces {axis}: "200W", "default", "32" */
+	char *text; /* as printed and as it replaces {axis}: "200W", "default", "32" */
 	struct qty value; /* base unit; ST_UNKNOWN for "default", ST_UNSUPPORTED for text */
 	bool is_default;
 };
 
 struct plan_axis {
-	char *name;	/* without "axis." */
+	char *name; /* without "axis." */
 	enum unit unit; /* UNIT_NONE for counts and the user's own */
 	bool known, stepped;
 	struct plan_value *values;
 	size_t n, cap;
-	int line;	/* in the file, 0 = command line */
+	int line; /* in the file, 0 = command line */
 };
 
 struct plan_job {
@@ -49,23 +49,26 @@ enum plan_order { PLAN_RANDOM, PLAN_GIVEN };
 
 struct plan_point {
 	uint32_t job;
-	uint32_t value[PLAN_MAX_AXES]; /* index into the axis's values; UINT32_MAX = default visit */
-	int repeat, visit;	       /* visit: 0 the planned one; 1, 2, 3 = baseline first, middle, last */
-	int order;		       /* place in the campaign, from 0 */
-	uint64_t group;		       /* points of one launch, consecutive in order */
-	bool baseline;		       /* every stepped axis at its default */
+	uint32_t
+		value[PLAN_MAX_AXES]; /* index into the axis's values; UINT32_MAX = default visit */
+	int repeat, visit; /* visit: 0 the planned one; 1, 2, 3 = baseline first, middle, last */
+	int order; /* place in the campaign, from 0 */
+	uint64_t group; /* points of one launch, consecutive in order */
+	bool baseline; /* every stepped axis at its default */
 };
 
 struct plan {
-	char *file;   /* for messages; "command line" without a file */
-	char *text;   /* the sweep file as it was read, or the axes as given: stored with the campaign */
+	char *file; /* for messages; "command line" without a file */
+	char *text; /* the sweep file as it was read, or the axes as given: stored with the campaign
+		     */
 	char *name;
 	int repeats;
 	enum plan_order order;
 	bool have_seed, relaunch;
 	int64_t seed, point_time_ns, warmup_ns, settle_ns, timeout_ns;
-	double interval;	/* relative half width at which holding a point may stop, 0 = never early */
-	double max_gpu_hours;	/* 0 = no bound */
+	double interval; /* relative half width at which holding a point may stop, 0 = never early
+			  */
+	double max_gpu_hours; /* 0 = no bound */
 	struct plan_axis axes[PLAN_MAX_AXES];
 	size_t n_axes;
 	struct plan_job *jobs;
@@ -82,8 +85,8 @@ void plan_release(struct plan *p);
 
 /* Every mistake is "file:line:column: …" with what was expected and the nearest valid name. */
 enum status plan_read_file(struct plan *p, const char *path, struct err *e);
-enum status plan_read_text(struct plan *p, const char *file, const char *text, size_t len,
-	struct err *e);
+enum status plan_read_text(
+	struct plan *p, const char *file, const char *text, size_t len, struct err *e);
 /* From the command line: "power_limit=250W,200W"; min, max, step in the axis's unit. An axis given
  * again replaces the file's. */
 enum status plan_add_axis(struct plan *p, const char *name_eq_list, struct err *e);
@@ -102,8 +105,8 @@ struct plan_buf {
 	struct str command, launch;
 	struct axis_val axes[PLAN_MAX_AXES];
 };
-enum status plan_point(const struct plan *p, size_t i, struct plan_buf *buf, struct point *out,
-	struct err *e);
+enum status plan_point(
+	const struct plan *p, size_t i, struct plan_buf *buf, struct point *out, struct err *e);
 void plan_point_release(struct plan_buf *buf);
 
 /* "resnet18 workers=2 cpu_rate=60% #1": unique in the plan without the launch order, so a resumed
