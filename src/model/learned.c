@@ -4,40 +4,61 @@
 const struct learned_factor learned_factors[FACTOR_COUNT] = {
 	[FACTOR_WORKERS] =
 		{
-			.weights = {{"power", 1}, {"offset", 0.5}, {"amdahl", 1.5},
-				{"monotone", 0.25}},
+			.weights =
+				{
+					{"power", 1.5},
+					{"offset", 1},
+					{"amdahl", 1.5},
+					{"step-ring", 0.5},
+					{"pmnf", 0.5},
+				},
 			.loo_power = 0,
 			.loo_floor = 0.01,
-			.floor = 0.02,
-			.loo = 0.5,
-			.spread = 1,
-			.gap = 0.05,
-			.q90 = 1.6,
+			.floor = 0.03,
+			.loo = 0,
+			.spread = 0.5,
+			.gap = 0.04,
+			.boot = 0,
+			.sigma = 0.5,
+			.q90 = 1.434,
 			.max_ratio = 8,
 		},
 	[FACTOR_POWER_LIMIT] =
 		{
-			.weights = {{"broken", 1}, {"monotone", 1}, {"constant", 0.2}},
-			.loo_power = 2,
+			.weights =
+				{
+					{"broken", 1},
+					{"monotone", 1},
+					{"offset", 0.3},
+				},
+			.loo_power = 0,
 			.loo_floor = 0.01,
-			.floor = 0.005,
-			.loo = 1,
-			.spread = 1,
+			.floor = 0.01,
+			.loo = 0.5,
+			.spread = 0.5,
 			.gap = 0,
-			.q90 = 1.6,
+			.boot = 1,
+			.sigma = 0,
+			.q90 = 2.117,
 			.max_ratio = 1.25,
 		},
 	[FACTOR_CLOCK] =
 		{
-			.weights = {{"broken", 1}, {"monotone", 1}, {"offset", 0.5},
-				{"device-clock", 0.5}},
-			.loo_power = 2,
+			.weights =
+				{
+					{"broken", 1},
+					{"monotone", 0.5},
+					{"offset", 0.5},
+				},
+			.loo_power = 0,
 			.loo_floor = 0.01,
-			.floor = 0.005,
-			.loo = 1,
-			.spread = 1,
+			.floor = 0.01,
+			.loo = 0.5,
+			.spread = 0.5,
 			.gap = 0,
-			.q90 = 1.6,
+			.boot = 1,
+			.sigma = 0,
+			.q90 = 2.117,
 			.max_ratio = 1.25,
 		},
 	[FACTOR_CPU_RATE] =
@@ -56,10 +77,10 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 };
 
 const struct learned_prior learned_prior = {
-	.noise = 0.02,
-	.blend = 0.8,
-	.floor = 0.01,
+	.noise = 0.015,
+	.blend = 0.5,
+	.floor = 0.03,
 	.sd = 1,
-	.spread = 0.5,
-	.q90 = 1.6,
+	.spread = 0,
+	.q90 = 1.587,
 };

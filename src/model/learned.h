@@ -13,15 +13,14 @@ struct learned_weight {
 	double weight;
 };
 
-/* Scale of the error of a combined prediction in ln y:
- * sqrt(floor^2 + (loo * leave-one-out rms)^2 + (spread * sd between families)^2 +
- *      (gap * ln distance to the nearest point)^2 + (boot * bootstrap sd)^2), and its 90 %
- * quantile. */
+/* Scale of the error of a combined prediction in ln y: the root of the sum of squares of floor and
+ * of each part of struct error_parts (predict.h) times its coefficient here, times grow; and the 90
+ * % quantile of errors in that scale. */
 struct learned_factor {
 	struct learned_weight weights[10]; /* ends at law == NULL */
 	double loo_power; /* weights go with (loo^2 + loo_floor^2)^(-loo_power/2) */
 	double loo_floor;
-	double floor, loo, spread, gap, boot;
+	double floor, loo, spread, gap, boot, sigma;
 	double q90; /* half width of the 90 % interval in scales */
 	double max_ratio; /* extrapolation is answered up to this factor beyond the evidence */
 };

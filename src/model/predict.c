@@ -9,6 +9,8 @@
 #include "model/learned.h"
 #include "model/numeric.h"
 
+#define LOO_UNKNOWN 0.1
+
 static double nearest_gap(const struct series *d, double lx)
 {
 	double gap = INFINITY;
@@ -18,27 +20,34 @@ static double nearest_gap(const struct series *d, double lx)
 	return gap;
 }
 
-/* Standard scale of the error of the combined ln y at x; see learned.h. */
-double predict_scale(const struct selection *s, double x, double spread, double boot)
+void predict_parts(const struct selection *s, double x, struct error_parts *out)
 {
-	const struct learned_factor *f = &learned_factors[s->series.factor];
-	double lx = log(series_effective(&s->series, x)), span, gap, loo, v;
-	const struct fit *best = &s->fits[s->best];
+	const struct series *d = &s->series;
+	double at = series_effective(d, x), lx = log(at), first = d->lx[0], last = d->lx[d->n - 1];
 
-	gap = nearest_gap(&s->series, lx);
-	span = s->series.lx[s->series.n - 1] - s->series.lx[0];
-	loo = isfinite(s->combined_loo_rms) ? s->combined_loo_rms
-	      : isfinite(best->sigma)       ? best->sigma
-					    : 0.1;
-	v = f->floor * f->floor + f->loo * f->loo * loo * loo +
-	    f->spread * f->spread * spread * spread;
-	v += f->gap * f->gap * gap * gap;
-	if (isfinite(boot))
-		v += f->boot * f->boot * boot * boot;
+	combine_log(s, x, &out->spread);
+	out->loo = s->combined_loo_rms;
+	out->gap = nearest_gap(d, lx);
+	out->boot = select_boot_sd(s, at);
+	out->sigma = s->best_smooth >= 0 ? s->fits[s->best_smooth].sigma : NAN;
 	/* beyond the evidence the error grows with the distance in units of the evidence */
-	if (lx > s->series.lx[s->series.n - 1] || lx < s->series.lx[0])
-		v *= (1 + gap / span) * (1 + gap / span);
-	return sqrt(v);
+	out->grow = lx > last || lx < first ? 1 + out->gap / (last - first) : 1;
+}
+
+static double part(double k, double v)
+{
+	return isfinite(v) ? k * k * v * v : 0;
+}
+
+double predict_scale(enum factor f, const struct error_parts *p)
+{
+	const struct learned_factor *k = &learned_factors[f];
+	/* a series too short to be left out of is not thereby exact */
+	double loo = isfinite(p->loo) ? p->loo : LOO_UNKNOWN;
+
+	return p->grow *
+	       sqrt(k->floor * k->floor + part(k->loo, loo) + part(k->spread, p->spread) +
+		       part(k->gap, p->gap) + part(k->boot, p->boot) + part(k->sigma, p->sigma));
 }
 
 /* Textbook interval of the plain power law: residual scale and parameter covariance. */
@@ -74,9 +83,8 @@ static bool refuse(const struct selection *s, double x, struct prediction *out)
 
 	if (isfinite(d->x_nominal_min))
 		lo = fmin(lo, d->x_nominal_min);
-	/* two or three points do not carry far */
-	if (d->n < 4)
-		ratio = 1 + (ratio - 1) * (d->n < 3 ? 0.25 : 0.5);
+	if (d->n < 3) /* two points have no error estimate: they do not carry far */
+		ratio = 1 + (ratio - 1) * 0.25;
 	out->distance = x > hi ? log(x / hi) : x < lo ? log(lo / x) : 0;
 	if (out->distance < 1e-6) {
 		out->distance = 0;
@@ -103,7 +111,8 @@ static bool refuse(const struct selection *s, double x, struct prediction *out)
 enum status predict_at(
 	const struct selection *s, double x, double level, struct prediction *out, struct err *e)
 {
-	double ly, spread = 0, half;
+	struct error_parts parts;
+	double ly, half;
 
 	memset(out, 0, sizeof(*out));
 	out->y = out->power_law = (struct interval){NAN, NAN, NAN, level};
@@ -116,14 +125,14 @@ enum status predict_at(
 			e, ST_INVALID, "the level of an interval must lie between 0.5 and 0.999");
 	if (refuse(s, x, out))
 		return err_set(e, ST_RANGE, "%s", out->reason);
-	ly = combine_log(s, x, &spread);
+	ly = combine_log(s, x, NULL);
 	if (!isfinite(ly))
 		return err_set(
 			e, ST_RANGE, "no law answers at %s %.6g", factor_name(s->series.factor), x);
 	/* the learnt quantile is for 90 %; other levels go with the normal's */
-	half = predict_scale(s, x, spread, select_boot_sd(s, series_effective(&s->series, x))) *
-	       learned_factors[s->series.factor].q90 * stat_normal_quantile(0.5 + 0.5 * level) /
-	       stat_normal_quantile(0.95);
+	predict_parts(s, x, &parts);
+	half = predict_scale(s->series.factor, &parts) * learned_factors[s->series.factor].q90 *
+	       stat_normal_quantile(0.5 + 0.5 * level) / stat_normal_quantile(0.95);
 	out->y = (struct interval){exp(ly), exp(ly - half), exp(ly + half), level};
 	power_law_interval(s, series_effective(&s->series, x), level, &out->power_law);
 	return ST_OK;

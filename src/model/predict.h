@@ -28,9 +28,19 @@ struct prediction {
  * outside (0.5, 0.999). */
 enum status predict_at(
 	const struct selection *s, double x, double level, struct prediction *out, struct err *e);
-/* The learnt scale of the error of ln y at x (learned.h), given the spread between the families and
- * the bootstrap sd (NAN unknown) there. */
-double predict_scale(const struct selection *s, double x, double spread, double boot);
+/* What the interval at x is made of, all in ln y; NAN unknown. See learned.h. */
+struct error_parts {
+	double loo; /* root mean square leave-one-out error of the combination */
+	double spread; /* standard deviation between the families at x */
+	double gap; /* ln distance to the nearest measured x */
+	double boot; /* bootstrap standard deviation of the best smooth law at x */
+	double sigma; /* residual standard deviation of the best smooth law */
+	double grow; /* 1 inside the evidence, rising with the distance beyond it */
+};
+
+void predict_parts(const struct selection *s, double x, struct error_parts *out);
+/* Their learnt sum: the scale of the error of ln y. */
+double predict_scale(enum factor f, const struct error_parts *p);
 /* The same with the curves of other workloads on the device (prior may be NULL, or too thin: then
  * this is predict_at). family says "prior" when they took part. */
 enum status predict_with_prior(const struct selection *s, const struct prior *prior, double x,

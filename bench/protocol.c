@@ -1,0 +1,255 @@
+/* protocol.c: hide, fit, ask. Nothing of the hidden settings reaches the model: series are built
+ * anew from the rows that remain, and every choice (weights, best family, scale) is made on them.
+ */
+#include "protocol.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/combine.h"
+
+#define MIN_CAPS    5
+#define MIN_EFFECT  1.05 /* workloads whose time moves less say nothing about a law */
+#define MIN_COUNTS  4
+#define LOO_ALL     20
+#define LOO_FOLDS   10
+#define MAX_OUTCOME (1u << 20)
+
+static struct outcome *outcome_new(struct test_case *c)
+{
+	struct outcome *o;
+
+	if (!mem_grow((void **)&c->out, &c->cap_out, c->n_out + 1, sizeof(*c->out), MAX_OUTCOME))
+		return NULL;
+	o = &c->out[c->n_out++];
+	memset(o, 0, sizeof(*o));
+	return o;
+}
+
+/* Mean ln time of the rows at x of factor f, the truth that a prediction is held against. */
+static double truth_at(const struct test_case *c, enum factor f, double x)
+{
+	double sum = 0;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->obs[i].x[f] != x)
+			continue;
+		sum += log(c->obs[i].y[QTY_TIME]);
+		n++;
+	}
+	return sum / n;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Distinct values of a factor in rising order; *n of them. NULL out of memory. */
+static double *levels(const struct test_case *c, enum factor f, unsigned *n)
+{
+	double *v = mem_calloc(c->n, sizeof(*v));
+	unsigned k = 0;
+
+	if (!v)
+		return NULL;
+	for (size_t i = 0; i < c->n; i++)
+		v[i] = c->obs[i].x[f];
+	qsort(v, c->n, sizeof(*v), by_value);
+	for (size_t i = 0; i < c->n; i++)
+		if (k == 0 || v[i] != v[k - 1])
+			v[k++] = v[i];
+	*n = k;
+	return v;
+}
+
+/* Fit the rows whose level index is not hidden. NULL when no law can be fitted. */
+static struct selection *fit_rest(
+	const struct test_case *c, enum factor f, const double *lv, unsigned n, const bool *hidden)
+{
+	struct obs *rest = mem_calloc(c->n, sizeof(*rest));
+	struct selection *s = mem_calloc(1, sizeof(*s));
+	struct series d;
+	size_t k = 0;
+
+	for (size_t i = 0; rest && i < c->n; i++)
+		for (unsigned j = 0; j < n; j++)
+			if (c->obs[i].x[f] == lv[j] && !hidden[j])
+				rest[k++] = c->obs[i];
+	if (!rest || !s || series_build(rest, k, f, QTY_TIME, &d, NULL) != ST_OK ||
+		select_laws(&d, s, NULL) != ST_OK) {
+		mem_free(s);
+		s = NULL;
+	}
+	mem_free(rest);
+	return s;
+}
+
+static int ask(struct test_case *c, const struct selection *s, const struct prior *prior,
+	enum factor f, double x)
+{
+	struct prediction p;
+	struct outcome *o;
+	double at = series_effective(&s->series, x);
+
+	/* a refusal is an answer too, but there is no error to count */
+	if (predict_with_prior(s, prior, x, 0.9, &p, NULL) != ST_OK)
+		return 0;
+	o = outcome_new(c);
+	if (!o)
+		return -1;
+	o->x = x;
+	o->truth = truth_at(c, f, x);
+	o->pred = log(p.y.value);
+	o->lo = log(p.y.lo);
+	o->hi = log(p.y.hi);
+	o->plain = log(p.power_law.value);
+	o->plain_lo = log(p.power_law.lo);
+	o->plain_hi = log(p.power_law.hi);
+	predict_parts(s, x, &o->parts);
+	o->prior = o->prior_sd = NAN;
+	if (prior)
+		o->prior = prior_log(prior, &s->series, x, &o->prior_sd);
+	for (unsigned j = 0; j < s->n_fits; j++) {
+		if (s->fits[j].st != ST_OK)
+			continue;
+		o->part[o->n_parts].law = s->fits[j].law->name;
+		o->part[o->n_parts].ly = log(law_eval(s->fits[j].law, &s->fits[j].sh, at));
+		o->part[o->n_parts++].loo = s->fits[j].loo_rms;
+	}
+	return 0;
+}
+
+/* Does time move enough, and over enough settings, for the series to be asked about? */
+static bool telling(const struct test_case *c, enum factor f, const double *lv, unsigned n)
+{
+	double lo = INFINITY, hi = -INFINITY;
+
+	for (unsigned i = 0; i < n; i++) {
+		double t = truth_at(c, f, lv[i]);
+
+		lo = fmin(lo, t);
+		hi = fmax(hi, t);
+	}
+	return n >= MIN_CAPS && hi - lo >= log(MIN_EFFECT);
+}
+
+/* Leave interior levels out: one at a time, ten folds above 20. */
+static int run_loo(struct test_case *c, enum factor f)
+{
+	unsigned n = 0, inner, folds;
+	double *lv = levels(c, f, &n);
+	bool *hidden = mem_calloc(n + 1, sizeof(*hidden));
+	int rc = lv && hidden ? 0 : -1;
+
+	if (rc || !telling(c, f, lv, n))
+		goto out;
+	inner = n - 2;
+	folds = inner > LOO_ALL ? LOO_FOLDS : inner;
+	for (unsigned k = 0; k < folds && rc == 0; k++) {
+		struct selection *s;
+
+		for (unsigned i = 0; i < n; i++)
+			hidden[i] = i > 0 && i + 1 < n && (i - 1) % folds == k;
+		s = fit_rest(c, f, lv, n, hidden);
+		for (unsigned i = 0; s && i < n && rc == 0; i++)
+			if (hidden[i])
+				rc = ask(c, s, NULL, f, lv[i]);
+		mem_free(s);
+	}
+out:
+	mem_free(hidden);
+	mem_free(lv);
+	return rc;
+}
+
+/* Curves of every other network on the same device (the same group). */
+static struct prior *others(
+	const struct test_case *c, const struct case_list *all, double lo, double hi)
+{
+	struct prior *p = mem_calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	prior_init(p, FACTOR_POWER_LIMIT, QTY_TIME, c->group, lo, hi);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct test_case *o = &all->c[i];
+		struct series d;
+
+		if (strcmp(o->group, c->group) || !strcmp(o->network, c->network))
+			continue;
+		if (series_build(o->obs, o->n, FACTOR_POWER_LIMIT, QTY_TIME, &d, NULL) == ST_OK)
+			prior_add(p, &d);
+	}
+	return p;
+}
+
+/* Lowest, middle and highest cap are known; the others are asked. */
+static int run_3probe(struct test_case *c, const struct case_list *all)
+{
+	unsigned n = 0;
+	double *lv = levels(c, FACTOR_POWER_LIMIT, &n);
+	bool *hidden = mem_calloc(n + 1, sizeof(*hidden));
+	struct prior *prior = NULL;
+	struct selection *s = NULL;
+	int rc = lv && hidden ? 0 : -1;
+
+	if (rc || !telling(c, FACTOR_POWER_LIMIT, lv, n))
+		goto out;
+	for (unsigned i = 0; i < n; i++)
+		hidden[i] = i != 0 && i != n / 2 && i + 1 != n;
+	prior = others(c, all, lv[0], lv[n - 1]);
+	s = fit_rest(c, FACTOR_POWER_LIMIT, lv, n, hidden);
+	if (!prior)
+		rc = -1;
+	for (unsigned i = 0; s && i < n && rc == 0; i++)
+		if (hidden[i])
+			rc = ask(c, s, prior, FACTOR_POWER_LIMIT, lv[i]);
+out:
+	mem_free(s);
+	mem_free(prior);
+	mem_free(hidden);
+	mem_free(lv);
+	return rc;
+}
+
+static int run_scale(struct test_case *c)
+{
+	unsigned n = 0;
+	double *lv = levels(c, FACTOR_WORKERS, &n);
+	bool *hidden = mem_calloc(n + 1, sizeof(*hidden));
+	struct selection *s = NULL;
+	int rc = lv && hidden ? 0 : -1;
+
+	if (rc == 0 && n >= MIN_COUNTS) {
+		hidden[n - 1] = true;
+		s = fit_rest(c, FACTOR_WORKERS, lv, n, hidden);
+		if (s)
+			rc = ask(c, s, NULL, FACTOR_WORKERS, lv[n - 1]);
+	}
+	mem_free(s);
+	mem_free(hidden);
+	mem_free(lv);
+	return rc;
+}
+
+int case_run(enum protocol p, struct test_case *c, const struct case_list *all)
+{
+	switch (p) {
+	case CAPS_LOO:
+		return run_loo(c, FACTOR_POWER_LIMIT);
+	case CLOCK_LOO:
+		return run_loo(c, FACTOR_CLOCK);
+	case CAPS_3PROBE:
+		return run_3probe(c, all);
+	case SCALE_LAST:
+		return run_scale(c);
+	default:
+		return 0;
+	}
+}
