@@ -11,6 +11,7 @@ struct problem {
 	const struct calib_point *pts;
 	size_t n;
 	double log_t0, scale_mw;
+	double loader_s; /* a step takes at least this; 0 = no such bound */
 };
 
 static double logistic(double v)
@@ -30,6 +31,17 @@ static void load_of(const struct problem *pr, const double *v, struct gpu_load *
 	l->host_share = 0.98 * logistic(v[4]);
 }
 
+static void point_at(const struct problem *pr, const struct gpu_load *l,
+	const struct calib_point *c, struct gpu_point *out)
+{
+	double limit = (double)(c->limit_mw > 0 ? c->limit_mw : pr->p->limit_def_mw);
+	double x = 1;
+
+	if (c->clock_khz > 0)
+		x = (double)gpu_clock_grid(pr->p, c->clock_khz) / (double)pr->p->clock_max_khz;
+	gpu_paced(pr->p, l, limit, x, c->mem_clock_khz, pr->loader_s, out, NULL);
+}
+
 static double cost(const struct problem *pr, const double *v, struct calib_fit *fit)
 {
 	struct gpu_load l;
@@ -44,7 +56,7 @@ static double cost(const struct problem *pr, const double *v, struct calib_fit *
 		struct gpu_point s;
 		double dt, dp = 0;
 
-		gpu_steady(pr->p, &l, c->limit_mw, c->clock_khz, c->mem_clock_khz, &s);
+		point_at(pr, &l, c, &s);
 		dt = log(1 / s.rate / c->step_s);
 		if (c->power_mw > 0) {
 			dp = log(s.power_mw / c->power_mw);
@@ -143,11 +155,46 @@ static double simplex(const struct problem *pr, double *best)
 	return f[lo];
 }
 
+static double search(const struct problem *pr, double *best)
+{
+	double f_best = INFINITY;
+
+	for (int start = 0; start < 8; start++) {
+		double v[DIM] = {
+			0, start & 1 ? 2 : 0, start & 2 ? 0.1 : 0.5, start & 4 ? 1 : -1, -3};
+		double fv = simplex(pr, v);
+
+		fv = fmin(fv, simplex(pr, v)); /* again from where it stopped */
+		if (fv < f_best) {
+			f_best = fv;
+			memcpy(best, v, DIM * sizeof(*best));
+		}
+	}
+	return f_best;
+}
+
+/* Mean of the times within 8 % of the shortest, when there are at least three of them. */
+static double flat_time(const struct calib_point *pts, size_t n)
+{
+	double t_min = INFINITY, sum = 0;
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		t_min = fmin(t_min, pts[i].step_s);
+	for (size_t i = 0; i < n; i++) {
+		if (pts[i].step_s > 1.08 * t_min)
+			continue;
+		sum += pts[i].step_s;
+		k++;
+	}
+	return k >= 3 ? sum / (double)k : 0;
+}
+
 enum status calibrate(const struct gpu_profile *p, const struct calib_point *pts, size_t n,
-	struct gpu_load *out, struct calib_fit *fit, struct err *e)
+	struct gpu_load *out, double *loader_s, struct calib_fit *fit, struct err *e)
 {
 	struct problem pr = {.p = p, .pts = pts, .n = n};
-	double t_min = INFINITY, t_max = 0, p_max = 0, best[DIM], f_best = INFINITY;
+	double t_min = INFINITY, t_max = 0, p_max = 0, best[DIM], f_best;
 
 	if (n < 2 || n > MAX_POINTS)
 		return err_set(
@@ -165,16 +212,20 @@ enum status calibrate(const struct gpu_profile *p, const struct calib_point *pts
 			"what the cap acts on");
 	pr.log_t0 = log(t_min);
 	pr.scale_mw = fmax(p_max - p->static_mw, 0.05 * (double)p->limit_max_mw);
-	for (int start = 0; start < 8; start++) {
-		double v[DIM] = {
-			0, start & 1 ? 2 : 0, start & 2 ? 0.1 : 0.5, start & 4 ? 1 : -1, -3};
-		double fv = simplex(&pr, v);
+	f_best = search(&pr, best);
+	/* Times that do not move with the cap although the power does are paced by something else.
+	 */
+	pr.loader_s = loader_s ? flat_time(pts, n) : 0;
+	if (loader_s)
+		*loader_s = 0;
+	if (pr.loader_s > 0) {
+		double paced[DIM], f = search(&pr, paced);
 
-		fv = fmin(fv, simplex(&pr, v)); /* again from where it stopped */
-		if (fv < f_best) {
-			f_best = fv;
-			memcpy(best, v, sizeof(best));
+		if (f < 0.5 * f_best) {
+			memcpy(best, paced, sizeof(best));
+			*loader_s = pr.loader_s;
 		}
+		pr.loader_s = *loader_s;
 	}
 	load_of(&pr, best, out);
 	if (fit)

@@ -25,8 +25,10 @@ struct calib_fit {
 };
 
 /* At least 2 points; ST_INVALID when a time is not positive. Without any power the dynamic power
- * cannot be known: ST_INVALID too, unless the time does not move with the cap either. */
+ * cannot be known: ST_INVALID too, unless the time does not move with the cap either. loader_s (may
+ * be NULL: not looked for) gets the time below which no step goes although the GPU could, 0 when
+ * the points show none: a loader, or another part of the host, paces the job then. */
 enum status calibrate(const struct gpu_profile *p, const struct calib_point *pts, size_t n,
-	struct gpu_load *out, struct calib_fit *fit, struct err *e);
+	struct gpu_load *out, double *loader_s, struct calib_fit *fit, struct err *e);
 
 #endif

@@ -116,6 +116,33 @@ void gpu_eval(const struct gpu_profile *p, const struct gpu_load *l, double limi
 	}
 }
 
+void gpu_paced(const struct gpu_profile *p, const struct gpu_load *l, double limit_mw, double x_hi,
+	int64_t mem_clock_khz, double step_floor_s, struct gpu_point *out, double *compute_s)
+{
+	double busy = 1, t = 0;
+
+	/* The busy share sets the power left for computing, that the time of computing, and that
+	 * the busy share. Starting from "always busy" it only falls, so this converges. */
+	for (int i = 0; i < 60; i++) {
+		double next;
+
+		gpu_eval(p, l, (limit_mw - (1 - busy) * p->wait_mw) / busy, x_hi, mem_clock_khz,
+			out);
+		t = 1 / out->rate;
+		next = fmin(1, t / step_floor_s);
+		if (step_floor_s <= 0 || fabs(next - busy) < 1e-10)
+			break;
+		busy = next;
+	}
+	out->power_mw = busy * out->power_mw + (1 - busy) * p->wait_mw;
+	out->util *= busy;
+	out->mem_util *= busy;
+	out->capped *= busy;
+	out->rate = fmin(out->rate, step_floor_s > 0 ? 1 / step_floor_s : out->rate);
+	if (compute_s)
+		*compute_s = t;
+}
+
 void gpu_steady(const struct gpu_profile *p, const struct gpu_load *l, int64_t limit_mw,
 	int64_t clock_max_khz, int64_t mem_clock_khz, struct gpu_point *out)
 {

@@ -143,6 +143,13 @@ void gpu_init(struct gpu_state *g, const struct gpu_profile *p, int64_t t_ns, ui
 void gpu_eval(const struct gpu_profile *p, const struct gpu_load *l, double limit_mw, double x_hi,
 	int64_t mem_clock_khz, struct gpu_point *out);
 
+/* The device when each step takes at least step_floor_s because something else (loader, wire,
+ * another board) paces it: it waits the rest at waiting power. The limit acts on the mean over the
+ * step, because waiting is spread over it in pieces shorter than the controller's window. rate is
+ * then that of the whole step; *compute_s (may be NULL) gets the part spent computing. */
+void gpu_paced(const struct gpu_profile *p, const struct gpu_load *l, double limit_mw, double x_hi,
+	int64_t mem_clock_khz, double step_floor_s, struct gpu_point *out, double *compute_s);
+
 /* Steady state (cap reached, no thermal limit) with this power limit and clock lock; 0 = default.
  */
 void gpu_steady(const struct gpu_profile *p, const struct gpu_load *l, int64_t limit_mw,

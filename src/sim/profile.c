@@ -89,6 +89,7 @@ static const struct field workload_fields[] = {
 	W("estimated", F_YES, UNIT_NONE, estimated, false),
 	W("batch", F_I64, UNIT_NONE, batch, true),
 	W("gradient_bytes", F_I64, UNIT_BYTES, gradient_bytes, true),
+	W("loader_time", D_UNIT, UNIT_TIME, loader_s, false),
 	W("noise", D_RATIO, UNIT_RATIO, noise, false),
 };
 
@@ -512,6 +513,8 @@ void workload_format(struct str *out, const struct workload *w)
 		w->name, w->domain, w->task, w->source, w->estimated ? "yes" : "no");
 	str_addf(out, "batch = %lld\ngradient_bytes = %lld\n", (long long)w->batch,
 		(long long)w->gradient_bytes);
+	if (w->loader_s > 0)
+		str_addf(out, "loader_time = %.0fns\n", w->loader_s * 1e9);
 	if (w->noise > 0)
 		format_ratio(out, "noise", w->noise);
 	for (int i = 0; i < w->n_loads; i++) {

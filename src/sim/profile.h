@@ -30,6 +30,8 @@ struct workload {
 	bool estimated; /* from counted operations, not from measured runs */
 	int64_t batch; /* samples a step on one device */
 	int64_t gradient_bytes; /* all-reduced in a step */
+	double loader_s; /* a node's loader needs this for a sample, whatever its GPUs do; 0 = never
+			  * the limit */
 	double noise; /* of the step time from run to run, relative standard deviation */
 	int n_loads;
 	struct {
