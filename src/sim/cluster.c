@@ -88,7 +88,7 @@ enum status cluster_eval(const struct cluster *c, const struct workload *w,
 	const struct gpu_profile *p = &c->gpu;
 	double batch = s->batch_per_gpu > 0 ? s->batch_per_gpu : (double)w->batch;
 	int gpus = s->workers < c->gpus_per_node ? s->workers : c->gpus_per_node;
-	double slowest = 1 + c->board_spread * normal_max(s->workers), cap_mw, x_hi;
+	double slowest = 1 + c->board_spread * normal_max(s->workers), cap_mw, x_hi, busy = 1;
 	struct gpu_load l = *load;
 	enum status st = check(c, s, e);
 	struct gpu_point pt;
@@ -103,24 +103,27 @@ enum status cluster_eval(const struct cluster *c, const struct workload *w,
 			    : 1;
 	out->comm_s = all_reduce_s(c, (double)w->gradient_bytes, gpus, out->nodes);
 	out->loader_s = w->loader_s * batch * gpus;
-	/* What paces the step depends on the time of computing (all-reduce hides behind it) and the
-	 * other way round; the pace only grows from round to round, towards a limit. */
-	for (int i = 0; i < 40; i++) {
-		double before = out->step_s;
+	/* The busy share sets the power left for computing, that the time of computing, and that
+	 * the busy share. Starting from "always busy" it only falls, so this converges. */
+	for (int i = 0; i < 60; i++) {
+		double next;
 
-		gpu_paced(p, &l, cap_mw, x_hi, s->mem_clock_khz, out->step_s, &pt, &out->compute_s);
+		gpu_eval(p, &l, gpu_computing_limit(p, cap_mw, busy), x_hi, s->mem_clock_khz, &pt);
+		out->compute_s = 1 / pt.rate;
 		out->exposed_s =
 			exposed_s(c, out->comm_s, out->compute_s, (double)w->gradient_bytes);
 		out->step_s = fmax(out->compute_s * slowest + out->exposed_s, out->loader_s);
-		if (fabs(out->step_s - before) < 1e-10 * out->step_s)
+		next = out->compute_s / out->step_s;
+		if (fabs(next - busy) < 1e-10)
 			break;
+		busy = next;
 	}
 	out->wait_s = out->step_s - out->compute_s;
-	out->gpu_mw = pt.power_mw;
+	out->gpu_mw = busy * pt.power_mw + (1 - busy) * p->wait_mw;
 	out->samples_per_s = batch * s->workers / out->step_s;
 	out->clock_khz = pt.clock_khz;
-	out->util = pt.util;
-	out->capped = pt.capped;
+	out->util = busy * pt.util;
+	out->capped = busy * pt.capped;
 	out->enforced_mw = cap_mw;
 	out->host_mw = c->host_mw * out->nodes;
 	return ST_OK;

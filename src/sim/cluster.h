@@ -11,9 +11,9 @@
  *   loader     a node prepares samples at a limited rate, shared by its GPUs; a step takes no
  *              less than that
  *
- * A GPU that waits (for the wire, the loader, a slower board) draws the device's waiting power. The
- * power limit acts on the mean over the step, because waiting is spread over it in pieces shorter
- * than the controller's window: so the more a GPU waits, the later its cap begins to bite.
+ * A GPU that waits (for the wire, the loader, a slower board) draws the device's waiting power,
+ * and the power it saves is left for computing (gpu_computing_limit): the more a GPU waits, the
+ * later its cap begins to bite.
  */
 #ifndef WATTLAW_SIM_CLUSTER_H
 #define WATTLAW_SIM_CLUSTER_H

@@ -116,6 +116,11 @@ void gpu_eval(const struct gpu_profile *p, const struct gpu_load *l, double limi
 	}
 }
 
+double gpu_computing_limit(const struct gpu_profile *p, double limit_mw, double busy)
+{
+	return (limit_mw - (1 - busy) * p->wait_mw) / busy;
+}
+
 void gpu_paced(const struct gpu_profile *p, const struct gpu_load *l, double limit_mw, double x_hi,
 	int64_t mem_clock_khz, double step_floor_s, struct gpu_point *out, double *compute_s)
 {
@@ -126,8 +131,7 @@ void gpu_paced(const struct gpu_profile *p, const struct gpu_load *l, double lim
 	for (int i = 0; i < 60; i++) {
 		double next;
 
-		gpu_eval(p, l, (limit_mw - (1 - busy) * p->wait_mw) / busy, x_hi, mem_clock_khz,
-			out);
+		gpu_eval(p, l, gpu_computing_limit(p, limit_mw, busy), x_hi, mem_clock_khz, out);
 		t = 1 / out->rate;
 		next = fmin(1, t / step_floor_s);
 		if (step_floor_s <= 0 || fabs(next - busy) < 1e-10)

@@ -143,10 +143,14 @@ void gpu_init(struct gpu_state *g, const struct gpu_profile *p, int64_t t_ns, ui
 void gpu_eval(const struct gpu_profile *p, const struct gpu_load *l, double limit_mw, double x_hi,
 	int64_t mem_clock_khz, struct gpu_point *out);
 
+/* The limit that a device computes under when it is busy for that share of each step: the cap acts
+ * on the mean, because waiting is spread over the step in pieces shorter than the controller's
+ * window. So what is not drawn while waiting is left for computing. */
+double gpu_computing_limit(const struct gpu_profile *p, double limit_mw, double busy);
+
 /* The device when each step takes at least step_floor_s because something else (loader, wire,
- * another board) paces it: it waits the rest at waiting power. The limit acts on the mean over the
- * step, because waiting is spread over it in pieces shorter than the controller's window. rate is
- * then that of the whole step; *compute_s (may be NULL) gets the part spent computing. */
+ * another board) paces it: it waits the rest at waiting power, and gpu_computing_limit holds.
+ * rate is then that of the whole step; *compute_s (may be NULL) gets the part spent computing. */
 void gpu_paced(const struct gpu_profile *p, const struct gpu_load *l, double limit_mw, double x_hi,
 	int64_t mem_clock_khz, double step_floor_s, struct gpu_point *out, double *compute_s);
 
