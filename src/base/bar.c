@@ -26,7 +26,7 @@ static void add_duration(struct str *out, double seconds)
 {
 	long long s = seconds < 1e12 ? (long long)(seconds + 0.5) : 1000000000000;
 
-	if (s >= 100 * 3600)
+	if (s >= 100LL * 3600)
 		str_addf(out, "%lldd %02lldh", s / 86400, s / 3600 % 24);
 	else if (s >= 3600)
 		str_addf(out, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);

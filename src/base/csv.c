@@ -159,7 +159,7 @@ static enum status take_field(struct csv *c, bool *last, struct err *e)
 			return err_at(e, c->file, c->line, 0,
 				"text after the closing '\"' of field %zu", c->n_row + 1);
 	} else {
-		start = out = in;
+		start = in;
 		while (in < end && *in != c->sep && *in != '\n')
 			in++;
 		out = in;
@@ -428,7 +428,7 @@ enum status csv_double(const struct csv *c, int col, double *out, struct err *e)
 enum status csv_int(const struct csv *c, int col, int64_t *out, struct err *e)
 {
 	long long v;
-	double d;
+	double d = 0;
 	enum status st;
 
 	if (csv_missing(c, col))

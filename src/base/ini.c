@@ -331,7 +331,7 @@ out:
 
 void ini_list_release(struct ini_list *l)
 {
-	for (size_t i = 0; i < l->n; i++)
+	for (size_t i = 0; l->items && i < l->n; i++)
 		mem_free(l->items[i]);
 	mem_free(l->items);
 	mem_free(l->cols);

@@ -263,10 +263,31 @@ const char *unit_format(enum unit u, int64_t value, char *buf, size_t size)
 	return buf;
 }
 
+/* The largest suffix of which there is at least one, else the smallest; 0 takes the usual one. */
+static const struct suffix *suffix_for(const struct unit_info *i, double magnitude, int digits)
+{
+	const struct suffix *pick = i->suffixes;
+
+	/* a suffix below the base unit (Hz) is for input only */
+	while (!pick->print)
+		pick++;
+	for (const struct suffix *s = i->suffixes; s->text; s++) {
+		/* rounding may carry into the next suffix: 999.96 W in 4 digits is 1.000kW */
+		double edge = (double)s->factor * (1.0 - 0.5 * pow(10.0, -digits));
+
+		if (!s->print)
+			continue;
+		if (magnitude == 0.0 ? s->factor == i->bare
+				     : magnitude >= edge && s->factor > pick->factor)
+			pick = s;
+	}
+	return pick;
+}
+
 const char *unit_format_short(enum unit u, double value, int digits, char *buf, size_t size)
 {
 	const struct unit_info *i = info(u);
-	const struct suffix *pick = NULL;
+	const struct suffix *pick;
 	double shown, magnitude = fabs(value);
 	char sci[64];
 	int places;
@@ -280,23 +301,11 @@ const char *unit_format_short(enum unit u, double value, int digits, char *buf, 
 			snprintf(buf, size, "unknown");
 		return buf;
 	}
-	for (const struct suffix *s = i->suffixes; s->text; s++) {
-		/* rounding may carry into the next suffix: 999.96 W in 4 digits is 1.000kW */
-		double edge = (double)s->factor * (1.0 - 0.5 * pow(10.0, -digits));
-
-		if (!s->print || s->factor == 0)
-			continue;
-		if (!pick || (magnitude >= edge && s->factor > pick->factor))
-			pick = s;
-	}
-	if (magnitude == 0.0)
-		for (const struct suffix *s = i->suffixes; s->text; s++)
-			if (s->print && s->factor == i->bare)
-				pick = s;
+	pick = suffix_for(i, magnitude, digits);
 	shown = value / (double)pick->factor;
 	/* the exponent after rounding, which may have carried */
 	snprintf(sci, sizeof(sci), "%.*e", digits - 1, shown);
-	places = digits - 1 - atoi(strchr(sci, 'e') + 1);
+	places = digits - 1 - (int)strtol(strchr(sci, 'e') + 1, NULL, 10);
 	if (shown == 0.0)
 		places = 0;
 	/* half a byte does not exist; nor do digits of a plain count */
