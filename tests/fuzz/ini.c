@@ -6,6 +6,8 @@
 
 static void write_text(struct str *s, const struct ini *ini)
 {
+	/* a key may begin with what would be a byte order mark at the beginning of the file */
+	str_addc(s, '\n');
 	for (size_t i = 0; i < ini->n; i++) {
 		const struct ini_section *sec = &ini->sections[i];
 
