@@ -18,6 +18,20 @@ CPU_OP(conv_t);
 void cpu_conv_release(struct node *nd);
 CPU_OP(linear);
 CPU_OP(matmul);
+CPU_OP(batchnorm);
+CPU_OP(layernorm);
+CPU_OP(unary);
+CPU_OP(binary);
+CPU_OP(dropout);
+CPU_OP(reorder);
+CPU_OP(concat);
+CPU_OP(maxpool);
+CPU_OP(avgpool);
+CPU_OP(softmax);
+CPU_OP(attention);
+CPU_OP(xent);
+CPU_OP(gather);
+CPU_OP(scatter);
 
 /* db (k) = sums of dy (rows,k) over rows, or over an image with its channel blocks. */
 void cpu_bias_rows(const float *dy, int64_t rows, int64_t k, float *db, bool add);

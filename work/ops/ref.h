@@ -43,7 +43,16 @@ int ref_batchnorm_plan(struct node *nd, struct fault *f);
 /* Element-wise operations take any layout whose padding they keep zero. */
 int ref_eltwise_plan(struct node *nd, struct fault *f);
 
-/* What dropout multiplies the element by: 0 or 1/(1−p). index counts over the global batch. */
+/* Dropout drops element i if rng_fast(key, first + i) < below; i counts over this rank's part and
+ * first is where that lies in the global batch (modulo 2³²: the pattern repeats after so many
+ * elements). */
+uint32_t dropout_key(const struct node *nd);
+uint64_t dropout_first(const struct node *nd);
+static inline uint32_t dropout_below(float p)
+{
+	return (uint32_t)((double)p * 4294967296.0);
+}
+/* what dropout multiplies by: 0 or 1/(1−p) */
 float dropout_factor(const struct node *nd, float p, uint64_t index);
 
 /* The gradient to write for input i, or NULL if none is wanted. */

@@ -214,38 +214,40 @@ void ref_axpb_backward(struct node *nd)
 			tf(nd->in[0]->grad), i, nd->a.axpb.a * tf(nd->out[0]->grad)[i], nd->acc[0]);
 }
 
-float dropout_factor(const struct node *nd, float p, uint64_t index)
+uint32_t dropout_key(const struct node *nd)
 {
-	uint64_t stream = (nd->ctx->step << 16) ^ (uint64_t)nd->id;
-
-	return rng_uniform(nd->ctx->seed ^ 0xd509, stream, index) < p ? 0 : 1 / (1 - p);
+	return (uint32_t)rng_u64(nd->ctx->seed ^ 0xd509, nd->ctx->step, (uint64_t)nd->id);
 }
 
-/* number of the first element of this rank in the global batch */
-static int64_t first_element(const struct node *nd)
+float dropout_factor(const struct node *nd, float p, uint64_t index)
+{
+	return rng_fast(dropout_key(nd), (uint32_t)index) < dropout_below(p) ? 0 : 1 / (1 - p);
+}
+
+uint64_t dropout_first(const struct node *nd)
 {
 	int64_t local = nd->ctx->n_local > 0 ? nd->ctx->n_local : 1;
 
-	return nd->ctx->row0 * (tensor_count(nd->out[0]) / local);
+	return (uint64_t)(nd->ctx->row0 * (tensor_count(nd->out[0]) / local));
 }
 
 void ref_dropout_forward(struct node *nd)
 {
-	int64_t first = first_element(nd);
+	uint64_t first = dropout_first(nd);
 
 	for (int64_t i = 0; i < tensor_count(nd->out[0]); i++)
-		tf(nd->out[0])[i] = tf(nd->in[0])[i] *
-				    dropout_factor(nd, nd->a.dropout.p, (uint64_t)(first + i));
+		tf(nd->out[0])[i] =
+			tf(nd->in[0])[i] * dropout_factor(nd, nd->a.dropout.p, first + (uint64_t)i);
 }
 
 void ref_dropout_backward(struct node *nd)
 {
-	int64_t first = first_element(nd);
+	uint64_t first = dropout_first(nd);
 
 	for (int64_t i = 0; i < tensor_count(nd->out[0]); i++)
 		grad_put(tf(nd->in[0]->grad), i,
 			tf(nd->out[0]->grad)[i] *
-				dropout_factor(nd, nd->a.dropout.p, (uint64_t)(first + i)),
+				dropout_factor(nd, nd->a.dropout.p, first + (uint64_t)i),
 			nd->acc[0]);
 }
 

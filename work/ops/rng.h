@@ -48,6 +48,17 @@ static inline float rng_normal(uint64_t seed, uint64_t stream, uint64_t index)
 	return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
 }
 
+/* 32 bits from 32-bit arithmetic alone, which vectorises (two rounds of xor-shift-multiply):
+ * dropout */
+static inline uint32_t rng_fast(uint32_t key, uint32_t index)
+{
+	uint32_t x = index * 0x9e3779b1u ^ key;
+
+	x = (x ^ x >> 16) * 0x7feb352du;
+	x = (x ^ x >> 15) * 0x846ca68bu;
+	return x ^ x >> 16;
+}
+
 /* integer in [0, n) */
 static inline int64_t rng_below(uint64_t seed, uint64_t stream, uint64_t index, int64_t n)
 {
