@@ -2,6 +2,8 @@
 #ifndef WATTLAW_CMD_COMMANDS_H
 #define WATTLAW_CMD_COMMANDS_H
 
+int cmd_export(int argc, char **argv);
+int cmd_import(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_sim_site(int argc, char **argv);
 int cmd_version(int argc, char **argv);

@@ -9,12 +9,13 @@
 	"SELECT run_id, workload, domain, setting, block, work_unit, label, repeat, baseline, "    \
 	"time_per_work_s, time_per_work_s, time_per_work_s, energy_per_work_j, edp_js, "           \
 	"work_per_s, "                                                                             \
-	"work_per_j, mean_w, NULL, NULL FROM run_figures WHERE ?1 = 0 OR campaign_id = ?1 ORDER "  \
+	"work_per_j, mean_w, NULL, NULL, id FROM run_figures WHERE ?1 = 0 OR campaign_id = ?1 "    \
+	"ORDER "                                                                                   \
 	"BY id"
 #define SETTING_SQL                                                                                \
 	"SELECT run_id, workload, domain, setting, block, work_unit, label, n, baseline, "         \
 	"time_per_work_s, time_min_s, time_max_s, energy_per_work_j, edp_js, work_per_s, "         \
-	"1 / energy_per_work_j, mean_w, slowdown_pct, saving_pct FROM setting_figures "            \
+	"1 / energy_per_work_j, mean_w, slowdown_pct, saving_pct, 0 FROM setting_figures "         \
 	"WHERE ?1 = 0 OR campaign_id = ?1 ORDER BY campaign_id, workload, block, setting"
 
 static double number(sqlite3_stmt *st, int col)
@@ -48,6 +49,7 @@ static void row_read(sqlite3_stmt *st, struct figures *f)
 	f->mean_w = number(st, 16);
 	f->slowdown_pct = number(st, 17);
 	f->saving_pct = number(st, 18);
+	f->run = NULL;
 }
 
 enum status store_each_figures(struct store *s, enum figures_of of, int64_t campaign_id,
@@ -62,11 +64,20 @@ enum status store_each_figures(struct store *s, enum figures_of of, int64_t camp
 	if (r)
 		return r;
 	sqlite3_bind_int64(st, 1, campaign_id);
-	while (more && (code = sql_step(st)) == SQLITE_ROW) {
+	while (!r && more && (code = sql_step(st)) == SQLITE_ROW) {
+		struct run_rec rec;
+
 		row_read(st, &f);
-		more = fn(arg, &f);
+		if (of == FIGURES_RUN) {
+			r = store_load(s, sqlite3_column_int64(st, 19), &rec, e);
+			f.run = &rec;
+		}
+		if (!r)
+			more = fn(arg, &f);
+		if (of == FIGURES_RUN)
+			run_rec_release(&rec);
 	}
-	if (more && code != SQLITE_DONE)
+	if (!r && more && code != SQLITE_DONE)
 		r = sql_fail(s, e, "cannot read");
 	sqlite3_finalize(st);
 	return r;

@@ -24,6 +24,7 @@ enum stmt {
 	STMT_SAMPLE,
 	STMT_MARK,
 	STMT_POINT,
+	STMT_BY_ID,
 	STMT_GET_ARG,
 	STMT_GET_WARNING,
 	STMT_GET_AXIS,
@@ -54,6 +55,8 @@ enum status sql_prepare(struct store *s, const char *sql, sqlite3_stmt **out, st
 /* Append the columns of a layout, nested structs flattened, arrays left out: `"a", "b"`. Returns
  * their number. */
 int layout_columns(const struct layout *l, struct str *out);
+/* A run by its row, without samples and marks. *r is initialised and empty on failure. */
+enum status store_load(struct store *s, int64_t row, struct run_rec *r, struct err *e);
 /* Bind text that outlives the step; NULL binds NULL. */
 int sql_bind_text(sqlite3_stmt *st, int col, const char *text);
 

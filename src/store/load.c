@@ -362,6 +362,28 @@ static enum status select_runs(struct store *s, const char *where, sqlite3_stmt 
 	return r;
 }
 
+enum status store_load(struct store *s, int64_t row, struct run_rec *r, struct err *e)
+{
+	enum status status = ST_OK;
+	sqlite3_stmt *st;
+	int code;
+
+	run_rec_init(r);
+	if (!s->stmts[STMT_BY_ID])
+		status = select_runs(s, "id = ?1", &s->stmts[STMT_BY_ID], e);
+	if (status)
+		return status;
+	st = s->stmts[STMT_BY_ID];
+	sqlite3_bind_int64(st, 1, row);
+	code = sql_step(st);
+	if (code == SQLITE_ROW)
+		status = load(s, st, false, r, e);
+	else
+		status = code == SQLITE_DONE ? ST_NOT_FOUND : sql_fail(s, e, "cannot read");
+	sqlite3_reset(st);
+	return status;
+}
+
 enum status store_each_run(struct store *s, int64_t campaign_id,
 	bool (*fn)(void *arg, const struct run_rec *r), void *arg, struct err *e)
 {

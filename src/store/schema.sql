@@ -36,6 +36,7 @@ CREATE TABLE run (
 	hosts_expected INTEGER, hosts_seen INTEGER
 );
 CREATE INDEX run_point ON run(campaign_id, workload, setting, repeat);
+CREATE INDEX run_block ON run(campaign_id, workload, block);
 
 CREATE TABLE run_arg (run INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
 	idx INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (run, idx)) WITHOUT ROWID;

@@ -73,6 +73,7 @@ struct figures {
 	double energy_j, edp_js;	       /* for one unit of work */
 	double work_per_s, work_per_j, mean_w;
 	double slowdown_pct, saving_pct; /* relative to the measured baseline of the block */
+	const struct run_rec *run; /* of a run: the whole of it, without samples and marks; else NULL */
 };
 enum figures_of { FIGURES_RUN, FIGURES_SETTING };
 /* Only runs that can be used (done or partial). Slowdown and saving are known for settings only. */

@@ -41,7 +41,9 @@ SELECT id, run_id, campaign_id, workload, domain, task, setting, block, repeat, 
 	work * 1e9 / work_ns AS work_per_s,
 	work_uj / 1e6 / work AS energy_per_work_j,
 	work * 1e6 / work_uj AS work_per_j,               -- = work per second per watt
-	work_uj * 1e3 / work_ns AS mean_w,
+	-- Energy over time; where no energy is known, what the counted devices say together.
+	COALESCE(work_uj * 1e3 / work_ns, (SELECT sum(d.mean_mw) / 1e3 FROM run_device d
+		WHERE d.run = run_work.id AND d.counted)) AS mean_w,
 	(work_uj / 1e6 / work) * (work_ns / 1e9 / work) AS edp_js,
 	(work_uj / 1e6 / work) * (work_ns / 1e9 / work) * (work_ns / 1e9 / work) AS ed2p_js2,
 	energy_uj / 1e6 AS energy_j, net_uj / 1e6 AS net_j, wall_ns / 1e9 AS wall_s

@@ -1,0 +1,89 @@
+/* export.c: `wattlaw export FORMAT`. */
+#include "cmd/commands.h"
+
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "store/export.h"
+
+struct export_cmd {
+	const char *db, *output;
+};
+
+#define AT(m) .offset = offsetof(struct export_cmd, m)
+
+static const struct opt table[] = {
+	{.type = OPT_TEXT, .name = "db", AT(db), .arg = "FILE", .help = "the store (wattlaw.db)"},
+	{.type = OPT_TEXT,
+		.short_name = 'o',
+		.name = "output",
+		AT(output),
+		.arg = "FILE",
+		.help = "write there instead of to standard output; replaced whole or not at all",
+		.flags = OPT_NO_CONFIG},
+	{.type = OPT_END},
+};
+
+static int unknown_format(const char *name)
+{
+	const char *names[32];
+	const char *near;
+	size_t n = 0;
+
+	for (; export_formats()[n] && n < 32; n++)
+		names[n] = export_formats()[n]->name;
+	near = str_nearest(name, names, n);
+	if (near)
+		return cmd_usage("unknown format '%s'; did you mean '%s'?", name, near);
+	return cmd_usage("unknown format '%s'", name);
+}
+
+int cmd_export(int argc, char **argv)
+{
+	struct opt_set *set = opt_set_new();
+	struct str more = STR_INIT, text = STR_INIT;
+	struct opt_help help = {
+		.usage = "wattlaw export [options] FORMAT [CAMPAIGN]",
+		.summary = "Write the runs of a campaign (the latest; \"all\" for every one) in "
+			   "another format.",
+	};
+	struct export_cmd o = {0};
+	struct campaign_info c = {.id = 0};
+	const struct export_format *f;
+	struct store *s = NULL;
+	struct err e = ERR_INIT;
+	int i, code = CMD_DONE;
+
+	str_add(&more, "Formats:\n");
+	for (size_t k = 0; export_formats()[k]; k++)
+		str_addf(&more, "  %-16s %s\n", export_formats()[k]->name,
+			export_formats()[k]->what);
+	help.more = str_cstr(&more);
+	if (!cmd_parse(set, &help, table, &o, argc, argv, &i, &code))
+		goto out;
+	if (argc - i < 1 || argc - i > 2) {
+		code = cmd_usage("expected FORMAT and perhaps CAMPAIGN");
+		goto out;
+	}
+	f = export_find(argv[i]);
+	if (!f) {
+		code = unknown_format(argv[i]);
+		goto out;
+	}
+	if (store_open(store_default_path(o.db), false, &s, &e) ||
+		((argc - i == 1 || strcmp(argv[i + 1], "all")) &&
+			store_campaign_find(s, argc - i > 1 ? argv[i + 1] : NULL, &c, &e)) ||
+		f->write(s, c.id, &text, &e)) {
+		code = cmd_fail(&e);
+		goto out;
+	}
+	code = cmd_write(o.output, str_cstr(&text), text.len);
+out:
+	campaign_info_release(&c);
+	store_close(s);
+	str_release(&text);
+	str_release(&more);
+	opt_set_free(set);
+	return code;
+}
