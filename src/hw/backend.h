@@ -74,6 +74,7 @@ struct device {
 	enum power_kind power_kind;
 	uint64_t channels; /* bit i: enum channel i answered when opened */
 	unsigned knobs; /* bit i: enum knob i exists */
+	char where[256]; /* directory below the root that it lives in, "" for none: for journals */
 	char why_not[160]; /* what is missing and how to get it, "" when nothing */
 };
 

@@ -73,6 +73,7 @@ static void found(void *arg, const char *path, const char *run, int rank, int n_
 	snprintf(g->path, sizeof(g->path), "%s", path);
 	g->n_cpus = n_cpus;
 	memcpy(d->key, key, sizeof(d->key));
+	snprintf(d->where, sizeof(d->where), "%.255s", path);
 	snprintf(d->name, sizeof(d->name), "rank %d on %d CPU%s", rank, n_cpus,
 		n_cpus == 1 ? "" : "s");
 	snprintf(d->model, sizeof(d->model), "CPU share");
@@ -94,6 +95,20 @@ static enum status cg_rescan(void *self, struct err *e)
 	c->no_memory = false;
 	cgroup_each(c->env.root_fd, &c->place, c->env.run_id, found, c);
 	return c->no_memory ? err_set(e, ST_NOMEM, "no memory for the CPU groups") : ST_OK;
+}
+
+enum status cgroup_adopt(void *self, const char *path)
+{
+	struct cgroups *c = self;
+	const char *name = strrchr(path, '/');
+	char run[48];
+	int rank, n_cpus;
+
+	if (!name || !cgroup_name_parse(name + 1, run, &rank, &n_cpus) ||
+		!sysfs_exists(c->env.root_fd, path))
+		return ST_NOT_FOUND;
+	found(c, path, run, rank, n_cpus);
+	return c->no_memory ? ST_NOMEM : ST_OK;
 }
 
 static void cg_close(void *self)

@@ -16,4 +16,7 @@ typedef void cgroup_fn(void *arg, const char *path, const char *run, int rank, i
 void cgroup_each(int root_fd, const struct cgroup_place *place, const char *run_id, cgroup_fn *fn,
 	void *arg);
 
+/* Add one group to the list of the back end's instance; ST_NOT_FOUND when it is none of ours. */
+enum status cgroup_adopt(void *self, const char *path);
+
 #endif

@@ -43,7 +43,9 @@ enum status control_assume(struct control *c, size_t device, enum knob k, const 
 /* dir: where locks and journals live (root: /run/wattlaw; otherwise <db>.d or XDG_RUNTIME_DIR). It
  * is made if missing (0700). */
 enum status control_open(struct hw *hw, const char *dir, struct control **out, struct err *e);
-void control_close(struct control *c); /* releases every lease it still holds */
+/* Releases every lease it still holds, except job leases and those on another process's life: these
+ * stay in the journal until control_end_job or control_replay. */
+void control_close(struct control *c);
 
 enum status lease_take(
 	struct control *c, const struct lease_req *req, struct lease **out, struct err *e);
@@ -61,6 +63,13 @@ enum status lease_set(struct lease *l, size_t device, enum knob k, const struct 
 /* Put one knob back to what was found, keeping the lease. */
 enum status lease_reset(
 	struct lease *l, size_t device, enum knob k, struct knob_set_result *res, struct err *e);
+
+/* Set the knob to the value that was found, which changes nothing, to learn before a campaign
+ * whether this process is allowed to: ST_NO_PERMISSION and the like. */
+enum status lease_try(struct lease *l, size_t device, enum knob k, struct err *e);
+/* What was found when the lease was taken. ST_UNSUPPORTED: it cannot be read; *out is then what is
+ * assumed (from is KV_RESET or KV_REMEMBERED). */
+enum status lease_found(const struct lease *l, size_t device, enum knob k, struct knob_val *out);
 
 struct restore_report {
 	size_t restored, left_alone, failed;
@@ -81,8 +90,9 @@ enum status control_end_job(
 	struct hw *hw, const char *dir, const char *job, struct restore_report *rep, struct err *e);
 
 /* The default directory for this user, into buf: WATTLAW_RUN_DIR if set, /run/wattlaw for root,
- * else XDG_RUNTIME_DIR/wattlaw, else db_dir (NULL: /tmp/wattlaw-UID). It is per host and not per
- * database, so that two sweeps with different databases see each other's leases. */
+ * else XDG_RUNTIME_DIR/wattlaw, else /tmp/wattlaw-UID, else db_dir (may be NULL). It is per host
+ * and not per database, so that two sweeps with different databases see each other's leases. Not
+ * made here. */
 enum status control_dir(const char *db_dir, char *buf, size_t size, struct err *e);
 
 #endif

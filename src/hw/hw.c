@@ -11,6 +11,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "hw/backends.h"
+#include "hw/cgroup_name.h"
 #include "hw/guard.h"
 
 #define MAX_SLOTS   16
@@ -556,6 +558,21 @@ enum status hw_rescan(struct hw *hw, struct err *e)
 	}
 	settle_counted(hw);
 	return worst;
+}
+
+int hw_adopt_group(struct hw *hw, const char *where)
+{
+	for (size_t s = 0; s < hw->n_slots; s++) {
+		struct slot *slot = hw->slots[s];
+
+		if (slot->be != &backend_cgroup || slot->late ||
+			cgroup_adopt(slot->self, where) != ST_OK || take_devices(hw, s) != ST_OK)
+			continue;
+		for (size_t id = 0; id < hw->n_devs; id++)
+			if (hw->places[id].slot == s && !strcmp(hw->devs[id].where, where))
+				return (int)id;
+	}
+	return -1;
 }
 
 void hw_watch_job(struct hw *hw, int64_t pid)

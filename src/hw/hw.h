@@ -48,6 +48,9 @@ enum status hw_knob_set(
 /* Look for devices that appeared (CPU groups of ranks, a job's process). Ids stay; new ones are
  * appended. */
 enum status hw_rescan(struct hw *hw, struct err *e);
+/* Take a rank's CPU group by its path (struct device.where), whatever run and place it belongs to,
+ * into the list: what a journal names must be found from any login session. Its id, or -1. */
+int hw_adopt_group(struct hw *hw, const char *where);
 /* The job's root process: its CPU time, memory and I/O become the channels of device "job". */
 void hw_watch_job(struct hw *hw, int64_t pid);
 const struct backend_env *hw_env(const struct hw *hw);

@@ -187,6 +187,7 @@ static enum status add_zone(struct rapl *r, const char *entry)
 	d->index = (int)r->n;
 	d->refresh_ns = NS_PER_MS; /* Intel SDM vol. 3, 15.10: updated about each millisecond */
 	snprintf(z->dir, sizeof(z->dir), CLASS "/%s", entry);
+	snprintf(d->where, sizeof(d->where), "%s", z->dir);
 	if (zone_read(z, "max_energy_range_uj", &v, r->env.root_fd) == ST_OK && v > 0)
 		d->energy_wrap = v;
 	probe_energy(r, z, d);

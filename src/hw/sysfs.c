@@ -113,18 +113,28 @@ enum status sysfs_fd_i64(int fd, int64_t *out)
 enum status sysfs_write(int root_fd, const char *path, const char *text, struct err *e)
 {
 	size_t len = strlen(text);
+	char buf[128];
+	struct stat sb;
 	ssize_t done;
 	int fd, err = 0;
 
 	if (fault_point("write"))
 		return fail(e, EIO, "write", path);
-	/* No O_CREAT: a knob that is not there must not be made up. O_TRUNC matters to recorded
-	 * trees only, where files keep their length. */
-	fd = openat(root_fd, path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	if (len >= sizeof(buf))
+		return err_set(e, ST_RANGE, "too long a value for /%s", path);
+	/* No O_CREAT: a knob that is not there must not be made up. */
+	fd = openat(root_fd, path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return fail(e, errno, "write", path);
+	/* One write, as the kernel's own files want it. In a recorded tree files keep their length, so the
+	 * rest of a longer old value is overwritten with newlines (kernel files claim 0 or a page). */
+	memcpy(buf, text, len + 1);
+	if (fstat(fd, &sb) == 0 && sb.st_size > (off_t)len && sb.st_size < (off_t)sizeof(buf)) {
+		memset(buf + len, '\n', (size_t)sb.st_size - len);
+		len = (size_t)sb.st_size;
+	}
 	do
-		done = write(fd, text, len);
+		done = write(fd, buf, len);
 	while (done < 0 && errno == EINTR);
 	if (done < 0)
 		err = errno;
