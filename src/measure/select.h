@@ -1,9 +1,18 @@
 /* select.h: which devices belong to this job.
  *
- * From --devices, else CUDA_VISIBLE_DEVICES / SLURM_STEP_GPUS / SLURM_JOB_GPUS /
- * NVIDIA_VISIBLE_DEVICES / ROCR_VISIBLE_DEVICES, in every form they take (indices, UUIDs, unique
- * prefixes, MIG UUIDs, "", "-1", "NoDevFiles", stop at the first invalid entry), else all.
- * Ambiguity (CUDA's fastest-first order on a node of mixed models) is said, not guessed.
+ * From --devices, else for the GPUs of each vendor the first of these that is set, in every form it
+ * takes (indices, UUIDs, unique prefixes, MIG UUIDs, "", "-1", "NoDevFiles", stop at the first
+ * invalid entry), else all:
+ *
+ *   NVIDIA  CUDA_VISIBLE_DEVICES, SLURM_STEP_GPUS, SLURM_JOB_GPUS, NVIDIA_VISIBLE_DEVICES
+ *   AMD     ROCR_VISIBLE_DEVICES with HIP_VISIBLE_DEVICES inside it, CUDA_VISIBLE_DEVICES, SLURM_*
+ *   Intel   ZE_AFFINITY_MASK
+ *
+ * Devices that are not GPUs (packages, DRAM, node, the job's own groups) are selected unless
+ * --devices says otherwise. A MIG instance brings its parent, which holds the sensor. Where the
+ * variables do not say which board is meant (CUDA's fastest-first order on a node of mixed models;
+ * global ids of Slurm inside a device cgroup) that is said and no GPU is selected: never a guess.
+ * Pure but for the getenv it is given.
  */
 #ifndef WATTLAW_MEASURE_SELECT_H
 #define WATTLAW_MEASURE_SELECT_H
