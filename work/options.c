@@ -28,7 +28,7 @@ static const struct row {
 	{"data", "PATH", K_TEXT, AT(data), 0, 0, NULL,
 		"file or folder to train on; default: generated"},
 	{"vocab", "FILE", K_TEXT, AT(vocab), 0, 0, NULL,
-		"vocabulary, one word a line; default: bytes"},
+		"vocabulary file, one word a line; or words, bytes"},
 	{"task", "TASK", K_TEXT, AT(task), 0, 0, NULL, "another task of the network, see --list"},
 	{"target", "NAME", K_TEXT, AT(target), 0, 0, NULL, "property of molecules to learn"},
 	{"batch", "N", K_INT, AT(batch), 1, 1e7, NULL, "samples per rank and step"},

@@ -34,28 +34,18 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* CPUs this process may use, in order. */
-static int allowed_cpus(int *cpu, int max)
-{
-	cpu_set_t set;
-	int n = 0;
-
-	if (sched_getaffinity(0, sizeof(set), &set))
-		return 0;
-	for (int i = 0; i < CPU_SETSIZE && n < max; i++)
-		if (CPU_ISSET(i, &set))
-			cpu[n++] = i;
-	return n;
-}
-
 /* Thread i of local rank r on the (r × threads + i)-th allowed CPU. A launcher that bound ranks
- * apart has left each only its own CPUs: then ranks do not count. */
-static void set_threads(const struct options *o, const struct comm *c)
+ * apart has left each only its own CPUs: then ranks do not count. all: the CPUs allowed at the
+ * start. */
+static void set_threads(const struct options *o, const struct comm *c, const cpu_set_t *all)
 {
-	int cpu[1024], n = allowed_cpus(cpu, 1024), first;
-	int threads = (int)o->threads;
-	bool shared = n > 0 && sysconf(_SC_NPROCESSORS_ONLN) == n;
+	int cpu[1024], n = 0, first, threads = (int)o->threads;
+	bool shared;
 
+	for (int i = 0; i < CPU_SETSIZE && n < 1024; i++)
+		if (CPU_ISSET(i, all))
+			cpu[n++] = i;
+	shared = sysconf(_SC_NPROCESSORS_ONLN) == n;
 	if (!threads)
 		threads = shared ? n / c->local_size : n;
 	if (threads < 1)
@@ -228,7 +218,8 @@ int main(int argc, char **argv)
 	struct options o;
 	struct fault f = {0};
 	struct trainer t = {0};
-	int rc = 0;
+	cpu_set_t cpus;
+	int rc = 2;
 
 	if (options_parse(&o, argc, argv, &f)) {
 		fprintf(stderr, "wl-train: %s\n", f.msg);
@@ -243,13 +234,16 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	catch_signals();
+	CPU_ZERO(&cpus);
+	sched_getaffinity(0, sizeof(cpus), &cpus);
 	wl_phase_begin("load");
-	if (trainer_open(&t, &o, &f)) {
-		rc = 2;
-	} else {
-		set_threads(&o, &t.comm);
-		wl_phase_end();
-		rc = train(&t, &f) ? 1 : got_signal == SIGINT ? 130 : 0;
+	if (!trainer_start(&t, &o, &f)) {
+		t.cpus = &cpus;
+		set_threads(&o, &t.comm, &cpus);
+		if (!trainer_load(&t, &f)) {
+			wl_phase_end();
+			rc = train(&t, &f) ? 1 : got_signal == SIGINT ? 130 : 0;
+		}
 	}
 	if (f.set && !t.comm.rank)
 		fprintf(stderr, "wl-train: %s\n", f.msg);

@@ -82,7 +82,8 @@ static int open_loader(struct trainer *t, struct fault *f)
 		.seed = (uint64_t)o->seed,
 		.first_step = t->step * o->accumulate,
 		.shuffle = true,
-		.ahead = 2};
+		.ahead = 2,
+		.cpus = t->cpus};
 
 	if (t->global_batch < t->comm.size)
 		return fault_set(f, "a global batch of %lld cannot be shared by %d ranks",
@@ -170,20 +171,36 @@ static int first_net(struct trainer *t, struct fault *f)
 	return n ? 0 : -1;
 }
 
-int trainer_open(struct trainer *t, const struct options *o, struct fault *f)
+static int check_task(const struct trainer *t, struct fault *f)
 {
-	const struct model_size *ms;
+	const char *names[2] = {t->model->task, t->model->other_task}, *task = t->o->task;
+
+	if (!task || !strcmp(task, names[0]) || (names[1] && !strcmp(task, names[1])))
+		return 0;
+	return fault_set(f, "%s cannot do '%s'; its tasks are %s%s%s", t->model->name, task,
+		names[0], names[1] ? " and " : " only", names[1] ? names[1] : "");
+}
+
+int trainer_start(struct trainer *t, const struct options *o, struct fault *f)
+{
 	enum dtype dt = !strcmp(o->precision, "bf16") ? DT_BF16 : DT_F32;
 
 	*t = (struct trainer){.o = o};
-	if (find_model(t, f) || comm_open(&t->comm, o->comm, f))
+	if (find_model(t, f) || check_task(t, f))
 		return -1;
-	ms = &t->model->size[o->size];
 	t->be = backend_find(o->backend);
 	if (!t->be)
 		return fault_set(f, "the back end %s is not in this build", o->backend);
 	if (t->be->has_dtype(dt, f))
 		return -1;
+	return comm_open(&t->comm, o->comm, f);
+}
+
+int trainer_load(struct trainer *t, struct fault *f)
+{
+	const struct options *o = t->o;
+	const struct model_size *ms = &t->model->size[o->size];
+
 	t->cfg = ms->cfg;
 	t->cfg.size = (enum size)o->size;
 	t->cfg.task = o->task;
@@ -198,7 +215,7 @@ int trainer_open(struct trainer *t, const struct options *o, struct fault *f)
 		.sync_bn = o->sync_bn && t->comm.size > 1,
 		.comm = &t->comm,
 		.loss_scale = 1};
-	t->ps = params_new(t->be, dt);
+	t->ps = params_new(t->be, !strcmp(o->precision, "bf16") ? DT_BF16 : DT_F32);
 	if (!t->ps)
 		return fault_set(f, "out of memory");
 	if (first_net(t, f))

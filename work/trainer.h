@@ -6,6 +6,7 @@
 #ifndef WORK_TRAINER_H
 #define WORK_TRAINER_H
 
+#include <sched.h>
 #include "comm/comm.h"
 #include "data/data.h"
 #include "models/model.h"
@@ -44,11 +45,14 @@ struct trainer {
 	uint64_t clock;
 	int64_t step; /* optimizer steps done */
 	int64_t global_batch; /* samples of a micro-batch over all ranks */
+	const cpu_set_t *cpus; /* for the prefetch thread, NULL: as the caller's */
 	bool stop; /* set when a signal came; agreed on at the next step */
 	double flops_per_sample;
 };
 
-int trainer_open(struct trainer *t, const struct options *o, struct fault *f);
+/* Network and ranks; then the caller sets the number of threads; then data and parameters. */
+int trainer_start(struct trainer *t, const struct options *o, struct fault *f);
+int trainer_load(struct trainer *t, struct fault *f);
 /* One optimizer step. −1 and a fault when the data fail or the loss is not finite. */
 int trainer_step(struct trainer *t, struct result *r, struct fault *f);
 /* Mean loss and metric over the held-out samples. */

@@ -55,9 +55,15 @@ int data_open(struct data *d, const struct data_spec *spec, struct fault *f)
 	switch (spec->kind) {
 	case DATA_IMAGE:
 		return spec->path ? data_open_cifar(d, f) : data_open_gen_image(d, f);
-	default:
-		return fault_set(f, "this kind of data is not built in");
+	case DATA_MLM:
+	case DATA_SEQCLASS:
+	case DATA_CLM:
+		return data_open_text(d, f);
+	case DATA_SEGMENT:
+	case DATA_MOLECULE:
+		break;
 	}
+	return fault_set(f, "this kind of data is not built in");
 }
 
 void data_close(struct data *d)

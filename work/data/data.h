@@ -9,6 +9,7 @@
 #ifndef WORK_DATA_DATA_H
 #define WORK_DATA_DATA_H
 
+#include <sched.h>
 #include "ops/fault.h"
 #include "ops/ops.h"
 
@@ -55,10 +56,10 @@ enum data_kind { DATA_IMAGE, DATA_SEGMENT, DATA_MLM, DATA_SEQCLASS, DATA_CLM, DA
 struct data_spec {
 	enum data_kind kind;
 	const char *path; /* NULL: generate */
-	const char *vocab; /* vocabulary file, NULL: bytes or made from the text */
+	const char *vocab; /* file, "bytes" or "words" (of the text); NULL: the kind's usual */
 	uint64_t seed;
 	/* wishes for generated data, from the model's size; files decide for themselves */
-	int channels, height, width, classes, seq, n_train;
+	int channels, height, width, classes, seq, vocab_size, n_train;
 	double cutoff; /* molecules: edges up to this distance, Angstrom */
 	bool triplets; /* molecules: angles too (DimeNet) */
 	const char *target; /* molecules: name of the property */
@@ -98,6 +99,7 @@ struct loader_opt {
 	int64_t first_step; /* resume: the batch of this step is the first */
 	bool eval; /* in order, once, last batch may be short */
 	bool shuffle;
+	const cpu_set_t *cpus; /* where the thread may run; NULL: as its creator */
 	int ahead; /* batches prefetched; 0: no thread */
 };
 struct loader *loader_open(struct data *d, const struct loader_opt *o, struct fault *f);

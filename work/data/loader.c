@@ -80,6 +80,8 @@ static void *run(void *arg)
 {
 	struct loader *l = arg;
 
+	if (l->o.cpus)
+		sched_setaffinity(0, sizeof(*l->o.cpus), l->o.cpus);
 	for (int slot = 0;; slot = (slot + 1) % l->slots) {
 		int rc;
 

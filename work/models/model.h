@@ -39,6 +39,7 @@ struct model_size {
 
 struct model {
 	const char *name, *domain, *task; /* "resnet18", "vision", "classification" */
+	const char *other_task; /* a second one, chosen with --task; NULL */
 	enum data_kind data;
 	const char *metric; /* "accuracy", "mae" */
 	bool metric_is_error; /* smaller is better */
