@@ -5,6 +5,7 @@
 /* name, summary, function, hidden */
 static const struct command commands[] = {
 	{"export", "write runs as CSV, JSON and other formats", cmd_export, false},
+	{"fit", "fit the laws of a campaign", cmd_fit, false},
 	{"import", "bring measurements of others into the store", cmd_import, false},
 	{"sim", "simulate GPUs, clusters and sites", cmd_sim, false},
 	{"version", "say which version this is", cmd_version, false},

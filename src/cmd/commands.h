@@ -3,6 +3,7 @@
 #define WATTLAW_CMD_COMMANDS_H
 
 int cmd_export(int argc, char **argv);
+int cmd_fit(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_sim_site(int argc, char **argv);

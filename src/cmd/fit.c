@@ -1,0 +1,329 @@
+/* fit.c: `wattlaw fit`: the laws behind a campaign, side by side, with their errors. */
+#include "cmd/commands.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/laws.h"
+#include "record/record_json.h"
+
+struct fit_cmd {
+	const char *db, *workload;
+	bool json;
+};
+
+#define AT(m) .offset = offsetof(struct fit_cmd, m)
+
+static const struct opt table[] = {
+	{.type = OPT_TEXT, .name = "db", AT(db), .arg = "FILE", .help = "the store (wattlaw.db)"},
+	{.type = OPT_TEXT,
+		.short_name = 'w',
+		.name = "workload",
+		AT(workload),
+		.arg = "NAME",
+		.help = "only this workload",
+		.flags = OPT_NO_CONFIG},
+	{.type = OPT_FLAG,
+		.name = "json",
+		AT(json),
+		.help = "print a JSON document",
+		.flags = OPT_NO_CONFIG},
+	{.type = OPT_END},
+};
+
+static const struct opt_help help = {
+	.usage = "wattlaw fit [options] [CAMPAIGN]",
+	.summary = "Fit the laws of time, power and energy of a campaign (the latest; \"all\" for "
+		   "every one).",
+	.more = "For each workload and factor the exponent b of the power law y = a*x^b with its "
+		"95 % interval,\n"
+		"R2 in log space, the leave-one-out error (LOO), the mean error (MAPE), the number "
+		"of settings,\n"
+		"and the family that predicts left-out points best. Nothing is printed that was "
+		"not fitted.",
+};
+
+/* The law whose leave-one-out error is best; the power law where none has one. */
+static const struct fit *best_of(const struct selection *s)
+{
+	return s->best >= 0 ? &s->fits[s->best] : NULL;
+}
+
+static const struct fit *power_of(const struct selection *s)
+{
+	return s->power >= 0 && s->fits[s->power].st == ST_OK ? &s->fits[s->power] : NULL;
+}
+
+/* Index of the exponent among the parameters, -1 when the law has none. */
+static int exponent_of(const struct fit *f)
+{
+	for (unsigned i = 0; i < f->law->n_shown; i++) {
+		if (!strcmp(f->law->params[i], "b"))
+			return (int)i;
+	}
+	return -1;
+}
+
+static void add_percent(struct str *out, double v, int width)
+{
+	char buf[32];
+
+	if (isnan(v))
+		snprintf(buf, sizeof(buf), "-");
+	else
+		snprintf(buf, sizeof(buf), v < 9.95 ? "%.1f %%" : "%.0f %%", v);
+	str_addf(out, "  %*s", width, buf);
+}
+
+static void exponent_text(const struct selection *sel, char *buf, size_t size)
+{
+	const struct fit *p = sel ? power_of(sel) : NULL;
+	int b = p ? exponent_of(p) : -1;
+
+	if (b < 0)
+		snprintf(buf, size, "-");
+	else if (isnan(p->ci95[b][0]))
+		snprintf(buf, size, "b = %.2f (no error estimate)", p->sh.p[b]);
+	else
+		snprintf(buf, size, "b = %.2f [%.2f, %.2f]", p->sh.p[b], p->ci95[b][0],
+			p->ci95[b][1]);
+}
+
+static void series_row(const struct law_series *s, struct str *out)
+{
+	const struct fit *power = s->sel ? power_of(s->sel) : NULL;
+	const struct fit *best = s->sel ? best_of(s->sel) : NULL;
+	char exponent[64], lo[32], hi[32], range[80];
+	const char *where = *s->where ? s->where : "-";
+
+	exponent_text(s->sel, exponent, sizeof(exponent));
+	if (!s->sel) {
+		str_addf(out, "  %-6s  %-11s  %-22s  %s\n", quantity_name(s->quantity),
+			factor_axis(s->factor), where, s->why);
+		return;
+	}
+	factor_text(s->factor, s->sel->series.x[0], lo, sizeof(lo));
+	factor_text(s->factor, s->sel->series.x[s->sel->series.n - 1], hi, sizeof(hi));
+	snprintf(range, sizeof(range), "%s..%s", lo, hi);
+	str_addf(out, "  %-6s  %-11s  %-14s  %-22s  %-27s", quantity_name(s->quantity),
+		factor_axis(s->factor), range, where, exponent);
+	if (power && power->n > 2)
+		str_addf(out, "  %5.3f", power->r2_log);
+	else
+		str_addf(out, "  %5s", "-");
+	add_percent(out, power ? power->loo_pct : NAN, 6);
+	add_percent(out, power ? power->mape_pct : NAN, 6);
+	str_addf(out, "  %2u  ", s->sel->series.n);
+	if (s->sel->verdict == VERDICT_INSENSITIVE)
+		str_add(out, "insensitive");
+	else if (best && !isnan(best->loo_pct))
+		str_addf(out, "%s (LOO %.1f %%)", best->law->name, best->loo_pct);
+	else
+		str_add(out, "-");
+	str_addc(out, '\n');
+}
+
+/* What cannot be fitted for want of energy, said once for all groups with the same reason. */
+static void energy_notes(const struct law_set *set, struct str *out)
+{
+	for (size_t i = 0; i < set->n_groups; i++) {
+		const struct law_group *g = &set->groups[i];
+		const char *why = g->energy_note ? g->energy_note : "no energy was measured";
+		bool said = false;
+
+		for (size_t k = 0; k < i && !said; k++) {
+			const struct law_group *o = &set->groups[k];
+
+			said = !o->n_energy &&
+			       !strcmp(why,
+				       o->energy_note ? o->energy_note : "no energy was measured");
+		}
+		if (!g->n_energy && !said)
+			str_addf(out, "Energy is unknown: %s. Laws of energy are left out.\n", why);
+	}
+}
+
+static void group_head(const struct law_group *g, struct str *out)
+{
+	str_addf(out, "\n%s", *g->workload ? g->workload : "(no name)");
+	if (g->domain)
+		str_addf(out, " (%s)", g->domain);
+	if (*g->where)
+		str_addf(out, ", %s", g->where);
+	str_addf(out, ": per %s, %s", g->work_unit, g->label);
+	if (g->source && strcmp(g->label, "measured"))
+		str_addf(out, " [%s]", g->source);
+	str_addf(out, ", %zu runs\n", g->n);
+}
+
+static void print_text(
+	const struct law_set *set, const char *campaign, const char *workload, struct str *out)
+{
+	const struct law_group *last = NULL;
+	bool any = false;
+
+	str_addf(out, "Campaign '%s': %zu runs of %zu workload%s%s%s\n", campaign, set->n_runs,
+		set->n_workloads, set->n_workloads == 1 ? "" : "s", set->host ? " on " : "",
+		set->host ? set->host : "");
+	for (size_t i = 0; i < set->n_series; i++) {
+		const struct law_series *s = &set->series[i];
+
+		if (workload && strcmp(s->group->workload, workload))
+			continue;
+		if (s->group != last) {
+			group_head(s->group, out);
+			str_addf(out,
+				"  %-6s  %-11s  %-14s  %-22s  %-27s  %5s  %6s  %6s  %2s  %s\n", "",
+				"factor", "range", "at", "power law, 95 % interval", "R2", "LOO",
+				"MAPE", "n", "best family");
+		}
+		last = s->group;
+		any = true;
+		series_row(s, out);
+	}
+	if (!any)
+		str_add(out, "\nNo factor takes two values: nothing to fit.\n");
+	str_addc(out, '\n');
+	energy_notes(set, out);
+}
+
+static void set(json_t *j, const char *key, json_t *value, bool *failed)
+{
+	if (!value || json_object_set_new(j, key, value))
+		*failed = true;
+}
+
+static json_t *law_json(
+	const struct law_series *s, const struct fit *f, bool selected, bool *failed)
+{
+	const struct selection *sel = s->sel;
+	json_t *j = json_object(), *params = json_object(), *ci = json_object();
+
+	for (unsigned i = 0; i < f->law->n_shown; i++) {
+		set(params, f->law->params[i], json_number(f->sh.p[i]), failed);
+		set(ci, f->law->params[i],
+			isnan(f->ci95[i][0]) ? json_null()
+					     : json_pack("[f,f]", f->ci95[i][0], f->ci95[i][1]),
+			failed);
+	}
+	set(j, "workload", json_text(s->group->workload), failed);
+	set(j, "domain", json_text(s->group->domain), failed);
+	set(j, "group", json_text(s->group->where), failed);
+	set(j, "at", json_text(s->where), failed);
+	set(j, "at_baseline", json_boolean(s->at_baseline), failed);
+	set(j, "quantity", json_text(quantity_name(s->quantity)), failed);
+	set(j, "per", json_text(s->group->work_unit), failed);
+	set(j, "factors", json_pack("[s]", factor_name(s->factor)), failed);
+	set(j, "family", json_text(f->law->name), failed);
+	set(j, "formula", json_text(f->law->formula), failed);
+	set(j, "params", params, failed);
+	set(j, "ci95", ci, failed);
+	set(j, "r2_log", json_number(f->r2_log), failed);
+	set(j, "mape_pct", json_number(f->mape_pct), failed);
+	set(j, "loo_pct", json_number(f->loo_pct), failed);
+	set(j, "n", json_integer(f->n), failed);
+	set(j, "runs", json_integer((json_int_t)s->n), failed);
+	set(j, "selected", json_boolean(selected), failed);
+	set(j, "sensitive",
+		sel->verdict == VERDICT_UNDETERMINED
+			? json_null()
+			: json_boolean(sel->verdict == VERDICT_SENSITIVE),
+		failed);
+	set(j, "range", json_pack("[f,f]", f->x_min, f->x_max), failed);
+	set(j, "note", *f->note ? json_text(f->note) : json_null(), failed);
+	set(j, "label", json_text(s->group->label), failed);
+	set(j, "simulated", json_boolean(!strcmp(s->group->label, "simulated")), failed);
+	set(j, "source", json_text(s->group->source), failed);
+	return j;
+}
+
+static json_t *document(const struct law_set *laws, const char *campaign, const char *workload)
+{
+	json_t *doc = json_object(), *list = json_array(), *unfitted = json_array();
+	bool failed = false;
+
+	for (size_t i = 0; i < laws->n_series; i++) {
+		const struct law_series *s = &laws->series[i];
+
+		if (workload && strcmp(s->group->workload, workload))
+			continue;
+		if (!s->sel) {
+			json_array_append_new(unfitted,
+				json_pack("{s:s,s:s,s:s,s:s}", "workload", s->group->workload,
+					"quantity", quantity_name(s->quantity), "factor",
+					factor_name(s->factor), "why", s->why));
+			continue;
+		}
+		for (unsigned k = 0; k < s->sel->n_fits; k++) {
+			if (s->sel->fits[k].st != ST_OK)
+				continue;
+			json_array_append_new(list,
+				law_json(s, &s->sel->fits[k], (int)k == s->sel->best, &failed));
+		}
+	}
+	set(doc, "schema", json_string("wattlaw.fit/1"), &failed);
+	set(doc, "campaign", json_text(campaign), &failed);
+	set(doc, "runs", json_integer((json_int_t)laws->n_runs), &failed);
+	set(doc, "laws", list, &failed);
+	set(doc, "unfitted", unfitted, &failed);
+	if (!failed)
+		return doc;
+	json_decref(doc);
+	return NULL;
+}
+
+static int run_fit(const struct fit_cmd *o, const char *name)
+{
+	struct campaign_info c = {.id = 0};
+	struct law_set laws = {.n_groups = 0};
+	struct store *s = NULL;
+	struct str out = STR_INIT;
+	struct err e = ERR_INIT;
+	int code = CMD_DONE;
+
+	if (store_open(store_default_path(o->db), false, &s, &e) ||
+		(!(name && !strcmp(name, "all")) && store_campaign_find(s, name, &c, &e)) ||
+		law_set_read(s, c.id, &laws, &e) || law_set_fit(&laws, &e)) {
+		code = cmd_fail(&e);
+		goto out;
+	}
+	if (!laws.n_runs) {
+		cmd_error("campaign '%s' has no run that can be used", c.name ? c.name : "all");
+		code = CMD_FAILED;
+		goto out;
+	}
+	if (!o->json)
+		print_text(&laws, c.name ? c.name : "all", o->workload, &out);
+	else if (!json_line(document(&laws, c.name ? c.name : "all", o->workload), &out))
+		out.failed = true;
+	if (out.failed) {
+		cmd_error("out of memory");
+		code = CMD_FAILED;
+	} else {
+		fputs(str_cstr(&out), stdout);
+	}
+out:
+	str_release(&out);
+	law_set_release(&laws);
+	campaign_info_release(&c);
+	store_close(s);
+	return code;
+}
+
+int cmd_fit(int argc, char **argv)
+{
+	struct opt_set *opts = opt_set_new();
+	struct fit_cmd o = {0};
+	int i, code = CMD_DONE;
+
+	if (cmd_parse(opts, &help, table, &o, argc, argv, &i, &code)) {
+		if (argc - i > 1)
+			code = cmd_usage("expected one CAMPAIGN, found '%s'", argv[i + 1]);
+		else
+			code = run_fit(&o, i < argc ? argv[i] : NULL);
+	}
+	opt_set_free(opts);
+	return code;
+}

@@ -1,0 +1,378 @@
+#include "cmd/laws.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define MAX_GROUPS 100000
+#define MAX_OBS    10000000
+
+static const struct {
+	const char *axis;
+	enum unit unit;
+} factors[FACTOR_COUNT] = {
+	[FACTOR_WORKERS] = {"workers", UNIT_NONE},
+	[FACTOR_POWER_LIMIT] = {"power_limit", UNIT_POWER},
+	[FACTOR_CLOCK] = {"clock_max", UNIT_FREQ},
+	[FACTOR_CPU_RATE] = {"cpu_rate", UNIT_RATIO},
+};
+
+const char *factor_axis(enum factor f)
+{
+	return (unsigned)f < FACTOR_COUNT ? factors[f].axis : "unknown";
+}
+
+int factor_of_axis(const char *axis)
+{
+	for (int f = 0; f < FACTOR_COUNT; f++) {
+		if (!strcmp(factors[f].axis, axis))
+			return f;
+	}
+	return -1;
+}
+
+const char *factor_text(enum factor f, double x, char *buf, size_t size)
+{
+	enum unit u = factors[f].unit;
+
+	if (isnan(x))
+		snprintf(buf, size, "default");
+	else if (u == UNIT_NONE)
+		snprintf(buf, size, "%g", x);
+	else
+		unit_format(u, unit_from_outside(u, x), buf, size);
+	return buf;
+}
+
+/* A default that nobody wrote down is what the device was found at. */
+static double factor_value(const struct run_rec *r, const struct axis_val *a)
+{
+	double v = axis_number(a);
+
+	if (isfinite(v))
+		return v;
+	for (size_t i = 0; i < r->n_devs; i++) {
+		const struct dev_rec *d = &r->devs[i];
+
+		for (size_t k = 0; k < d->n_knobs; k++) {
+			const struct knob_rec *knob = &d->knobs[k];
+			struct qty q = knob->enforced.st == ST_OK ? knob->enforced : knob->found;
+
+			if (knob->name && !strcmp(knob->name, a->name) && q.st == ST_OK && q.v > 0)
+				return unit_to_outside(knob->unit, q.v);
+		}
+	}
+	return NAN;
+}
+
+/* Which boards a run was on, as a number: boards of one model differ by several percent. */
+static uint32_t board_of(const struct run_rec *r)
+{
+	uint32_t h = 0;
+
+	if (r->source && !r->simulated)
+		return 0;
+	for (size_t i = 0; i < r->n_devs; i++) {
+		uint32_t one = 2166136261u;
+
+		if (!r->devs[i].counted || r->devs[i].kind != DEV_GPU || !r->devs[i].key)
+			continue;
+		for (const char *p = r->devs[i].key; *p; p++)
+			one = (one ^ (unsigned char)*p) * 16777619u;
+		h ^= one; /* in whatever order */
+	}
+	return h;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static void other_axes(const struct run_rec *r, struct str *out)
+{
+	struct axis_val others[256];
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_axes && n < 256; i++) {
+		if (factor_of_axis(r->axes[i].name) < 0)
+			others[n++] = r->axes[i];
+	}
+	setting_text(others, n, SETTING_WHOLE, out);
+}
+
+struct reading {
+	struct law_set *set;
+	bool failed;
+};
+
+static struct law_group *find_group(struct law_set *set, const struct figures *f, const char *where)
+{
+	struct law_group *g;
+
+	/* The last ones first: runs of one group mostly follow each other. */
+	for (size_t i = set->n_groups; i-- > 0;) {
+		g = &set->groups[i];
+		if (same(g->workload, f->workload) && same(g->where, where) &&
+			same(g->label, f->label) && same(g->work_unit, f->work_unit))
+			return g;
+	}
+	if (!mem_grow((void **)&set->groups, &set->cap_groups, set->n_groups + 1, sizeof(*g),
+		    MAX_GROUPS))
+		return NULL;
+	g = &set->groups[set->n_groups];
+	memset(g, 0, sizeof(*g));
+	set->n_groups++;
+	if (!rec_set(&g->workload, f->workload ? f->workload : "") ||
+		!rec_set(&g->domain, f->domain) || !rec_set(&g->where, where) ||
+		!rec_set(&g->label, f->label) || !rec_set(&g->source, f->run->source) ||
+		!rec_set(&g->work_unit, f->work_unit))
+		return NULL;
+	return g;
+}
+
+static bool note_energy(struct law_group *g, const struct figures *f)
+{
+	if (isfinite(f->energy_j)) {
+		g->n_energy++;
+		return g->scope || rec_set(&g->scope, f->run->scope);
+	}
+	return g->energy_note || rec_set(&g->energy_note, f->run->energy_note);
+}
+
+static bool note_host(struct law_set *set, const char *host)
+{
+	if (!host || same(set->host, host))
+		return true;
+	return rec_set(&set->host, set->host ? "several hosts" : host);
+}
+
+static bool add_run(void *arg, const struct figures *f)
+{
+	struct reading *rd = arg;
+	struct str where = STR_INIT;
+	struct law_group *g;
+	const struct run_rec *r = f->run;
+	struct obs *o;
+
+	other_axes(r, &where);
+	g = where.failed ? NULL : find_group(rd->set, f, str_cstr(&where));
+	str_release(&where);
+	if (!g || !note_energy(g, f) || !note_host(rd->set, r->host) ||
+		!mem_grow((void **)&g->obs, &g->cap, g->n + 1, sizeof(*g->obs), MAX_OBS)) {
+		rd->failed = true;
+		return false;
+	}
+	o = &g->obs[g->n++];
+	memset(o, 0, sizeof(*o));
+	for (int k = 0; k < FACTOR_COUNT; k++) {
+		const struct axis_val *a = run_rec_axis_find(r, factors[k].axis);
+
+		o->x[k] = a ? factor_value(r, a) : NAN;
+	}
+	o->y[QTY_TIME] = f->time_s;
+	o->y[QTY_POWER] = f->mean_w;
+	o->y[QTY_ENERGY] = f->energy_j;
+	o->weight = 1;
+	o->global_batch = r->train.global_batch.st == ST_OK ? (double)r->train.global_batch.v : 0;
+	o->worker_batch =
+		r->train.batch_per_rank.st == ST_OK ? (double)r->train.batch_per_rank.v : 0;
+	o->board = board_of(r);
+	o->is_default = f->baseline;
+	o->row = (long)++rd->set->n_runs;
+	return true;
+}
+
+enum status law_set_read(struct store *s, int64_t campaign_id, struct law_set *out, struct err *e)
+{
+	struct reading rd = {out, false};
+	enum status st;
+
+	memset(out, 0, sizeof(*out));
+	st = store_each_figures(s, FIGURES_RUN, campaign_id, add_run, &rd, e);
+	if (!st && rd.failed)
+		st = err_set(e, ST_NOMEM, "reading runs: out of memory");
+	if (st) {
+		law_set_release(out);
+		return st;
+	}
+	for (size_t i = 0; i < out->n_groups; i++) {
+		size_t k = 0;
+
+		while (k < i && !same(out->groups[k].workload, out->groups[i].workload))
+			k++;
+		out->n_workloads += k == i;
+	}
+	return ST_OK;
+}
+
+static bool same_x(double a, double b)
+{
+	return (isnan(a) && isnan(b)) || a == b;
+}
+
+/* Equal in every factor but f. */
+static bool same_slice(const struct obs *a, const struct obs *b, enum factor f)
+{
+	for (int k = 0; k < FACTOR_COUNT; k++) {
+		if (k != (int)f && !same_x(a->x[k], b->x[k]))
+			return false;
+	}
+	return true;
+}
+
+static size_t distinct_x(const struct obs *obs, size_t n, enum factor f)
+{
+	size_t distinct = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+
+		while (k < i && !same_x(obs[k].x[f], obs[i].x[f]))
+			k++;
+		distinct += k == i && isfinite(obs[i].x[f]);
+	}
+	return distinct;
+}
+
+/* "cpu_rate=60% workers=2", without f. */
+static bool slice_text(const struct obs *o, enum factor f, char **out)
+{
+	struct str s = STR_INIT;
+	char buf[64];
+	bool good;
+
+	for (int k = 0; k < FACTOR_COUNT; k++) {
+		if (k == (int)f || isnan(o->x[k]))
+			continue;
+		str_addf(&s, "%s%s=%s", s.len ? " " : "", factors[k].axis,
+			factor_text((enum factor)k, o->x[k], buf, sizeof(buf)));
+	}
+	good = !s.failed && rec_set(out, str_cstr(&s));
+	str_release(&s);
+	return good;
+}
+
+/* At the default: the knobs of a default run of this group, whatever the worker count; a worker
+ * count has no default but its smallest. */
+static bool slice_is_default(const struct law_group *g, const struct obs *o, enum factor f)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct obs *d = &g->obs[i];
+		bool equal = true;
+
+		if (f != FACTOR_WORKERS && isfinite(d->x[FACTOR_WORKERS]) &&
+			d->x[FACTOR_WORKERS] < o->x[FACTOR_WORKERS])
+			return false;
+		any |= d->is_default;
+		for (int k = 0; k < FACTOR_COUNT; k++)
+			equal &= k == (int)f || k == FACTOR_WORKERS || same_x(d->x[k], o->x[k]);
+		if (d->is_default && equal)
+			return true;
+	}
+	return !any;
+}
+
+static enum status fit_series(struct law_set *set, const struct law_group *g, enum factor f,
+	enum quantity q, struct obs *obs, size_t n, struct err *e)
+{
+	struct law_series *s;
+	struct series points;
+	struct err why = ERR_INIT;
+	size_t known = 0;
+
+	for (size_t i = 0; i < n; i++)
+		known += isfinite(obs[i].x[f]) && isfinite(obs[i].y[q]);
+	if (!known)
+		return ST_OK;
+	if (!mem_grow((void **)&set->series, &set->cap_series, set->n_series + 1, sizeof(*s),
+		    MAX_GROUPS))
+		return err_set(e, ST_NOMEM, "fitting: out of memory");
+	s = &set->series[set->n_series++];
+	memset(s, 0, sizeof(*s));
+	s->group = g;
+	s->factor = f;
+	s->quantity = q;
+	s->at_baseline = slice_is_default(g, &obs[0], f);
+	s->obs = mem_calloc(n, sizeof(*obs));
+	s->sel = mem_calloc(1, sizeof(*s->sel));
+	if (!s->obs || !s->sel || !slice_text(&obs[0], f, &s->where))
+		return err_set(e, ST_NOMEM, "fitting: out of memory");
+	memcpy(s->obs, obs, n * sizeof(*obs));
+	s->n = n;
+	if (series_build(obs, n, f, q, &points, &why) || select_laws(&points, s->sel, &why)) {
+		mem_free(s->sel);
+		s->sel = NULL;
+		snprintf(s->why, sizeof(s->why), "%.150s", why.msg);
+	}
+	return ST_OK;
+}
+
+static enum status fit_factor(
+	struct law_set *set, const struct law_group *g, enum factor f, struct err *e)
+{
+	struct obs *slice = mem_calloc(g->n, sizeof(*slice));
+	enum status st = slice ? ST_OK : err_set(e, ST_NOMEM, "fitting: out of memory");
+
+	for (size_t i = 0; i < g->n && !st; i++) {
+		size_t n = 0, x;
+		bool first = true;
+
+		for (size_t k = 0; k < i && first; k++)
+			first = !same_slice(&g->obs[k], &g->obs[i], f);
+		if (!first)
+			continue;
+		for (size_t k = i; k < g->n; k++) {
+			if (same_slice(&g->obs[k], &g->obs[i], f))
+				slice[n++] = g->obs[k];
+		}
+		x = distinct_x(slice, n, f);
+		if (x < 2 || (x < 3 && !slice_is_default(g, slice, f)))
+			continue;
+		for (int q = 0; q < QTY_COUNT && !st; q++)
+			st = fit_series(set, g, f, (enum quantity)q, slice, n, e);
+	}
+	mem_free(slice);
+	return st;
+}
+
+enum status law_set_fit(struct law_set *set, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < set->n_groups && !st; i++) {
+		for (int f = 0; f < FACTOR_COUNT && !st; f++)
+			st = fit_factor(set, &set->groups[i], (enum factor)f, e);
+	}
+	return st;
+}
+
+void law_set_release(struct law_set *set)
+{
+	for (size_t i = 0; i < set->n_groups; i++) {
+		struct law_group *g = &set->groups[i];
+
+		mem_free(g->workload);
+		mem_free(g->domain);
+		mem_free(g->where);
+		mem_free(g->label);
+		mem_free(g->source);
+		mem_free(g->work_unit);
+		mem_free(g->energy_note);
+		mem_free(g->scope);
+		mem_free(g->obs);
+	}
+	for (size_t i = 0; i < set->n_series; i++) {
+		mem_free(set->series[i].where);
+		mem_free(set->series[i].obs);
+		mem_free(set->series[i].sel);
+	}
+	mem_free(set->groups);
+	mem_free(set->series);
+	mem_free(set->host);
+	memset(set, 0, sizeof(*set));
+}

@@ -1,0 +1,61 @@
+/* laws.h: from the runs of a campaign to fitted laws: what fit, predict, advise and report share.
+ *
+ * Runs are put into groups that may be compared: one workload, one kind of figure (measured, simulated,
+ * imported), one unit of work, and equal in every axis that is not a factor of a law. Within a group a
+ * series is time, power or energy against one factor while the other factors stay as they are.
+ */
+#ifndef WATTLAW_CMD_LAWS_H
+#define WATTLAW_CMD_LAWS_H
+
+#include "model/select.h"
+#include "store/store.h"
+
+struct law_group {
+	char *workload, *domain;
+	char *where;	 /* the other axes: "batch=32 gpu=V100", "" when there are none */
+	char *label;	 /* "measured", "simulated", "imported" */
+	char *source;	 /* of the first run; NULL when measured here */
+	char *work_unit; /* "sample", "step", "epoch", "run" */
+	struct obs *obs; /* one a run */
+	size_t n, cap;
+	size_t n_energy;  /* of them with known energy */
+	char *energy_note; /* why the first one without energy has none */
+	char *scope;	  /* what the energy covers */
+};
+
+/* One curve. sel is NULL when nothing could be fitted; why says so. */
+struct law_series {
+	const struct law_group *group;
+	enum factor factor;
+	enum quantity quantity;
+	char *where; /* the other factors: "workers=2" */
+	bool at_baseline; /* the other factors are at the default setting */
+	struct obs *obs; /* the runs of this slice */
+	size_t n;
+	struct selection *sel;
+	char why[160];
+};
+
+struct law_set {
+	struct law_group *groups;
+	size_t n_groups, cap_groups;
+	struct law_series *series;
+	size_t n_series, cap_series;
+	char *host; /* of the runs; "3 hosts" when several */
+	size_t n_runs, n_workloads;
+};
+
+/* Read the usable runs of a campaign (0 = all) into groups. */
+enum status law_set_read(struct store *s, int64_t campaign_id, struct law_set *out, struct err *e);
+/* Fit every series: each factor that takes at least three values in a slice, and those with two
+ * where the other factors are at the default. */
+enum status law_set_fit(struct law_set *set, struct err *e);
+void law_set_release(struct law_set *set);
+
+/* "power_limit", "workers", "clock_max", "cpu_rate": the axis of a factor, and back (-1). */
+const char *factor_axis(enum factor f);
+int factor_of_axis(const char *axis);
+/* "200W", "60%", "4": a value of a factor for people. Returns buf. */
+const char *factor_text(enum factor f, double x, char *buf, size_t size);
+
+#endif
