@@ -59,8 +59,9 @@ int data_open(struct data *d, const struct data_spec *spec, struct fault *f)
 	case DATA_SEQCLASS:
 	case DATA_CLM:
 		return data_open_text(d, f);
-	case DATA_SEGMENT:
 	case DATA_MOLECULE:
+		return data_open_molecule(d, f);
+	case DATA_SEGMENT:
 		break;
 	}
 	return fault_set(f, "this kind of data is not built in");

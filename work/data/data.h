@@ -61,7 +61,10 @@ struct data_spec {
 	/* wishes for generated data, from the model's size; files decide for themselves */
 	int channels, height, width, classes, seq, vocab_size, n_train;
 	double cutoff; /* molecules: edges up to this distance, Angstrom */
-	bool triplets; /* molecules: angles too (DimeNet) */
+	int gaussians; /* molecules: distance on so many Gaussians, 0: none */
+	bool degrees; /* molecules: PNA's scalers */
+	bool triplets; /* molecules: angles too (DimeNet), in these bases */
+	int radial, spherical;
 	const char *target; /* molecules: name of the property */
 };
 

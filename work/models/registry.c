@@ -4,7 +4,8 @@
 
 const char *const size_name[SIZE_COUNT + 1] = {"tiny", "small", "base", NULL};
 
-extern const struct model model_bert, model_distilbert, model_gpt2, model_resnet18, model_resnet50;
+extern const struct model model_bert, model_distilbert, model_gpt2, model_resnet18, model_resnet50,
+	model_schnet;
 
 const struct model *const models[] = {
 	&model_resnet18,
@@ -12,6 +13,7 @@ const struct model *const models[] = {
 	&model_bert,
 	&model_distilbert,
 	&model_gpt2,
+	&model_schnet,
 	NULL,
 };
 
