@@ -119,6 +119,15 @@ void mem_free(void *p)
 	free(p);
 }
 
+/* Defined by the leak checker of a sanitizer, otherwise NULL. */
+extern void __lsan_ignore_object(const void *p) __attribute__((weak));
+
+void mem_leave(const void *p)
+{
+	if (p && __lsan_ignore_object)
+		__lsan_ignore_object(p);
+}
+
 bool mem_grow(void **array, size_t *cap, size_t want, size_t item_size, size_t max_items)
 {
 	size_t new_cap = *cap;

@@ -17,6 +17,9 @@ void *mem_calloc(size_t n, size_t size) __attribute__((malloc));
 void *mem_realloc(void *p, size_t n, size_t size);
 char *mem_strdup(const char *s);
 void mem_free(void *p);
+/* This block, and what it points to, is left behind on purpose: a driver call that never returns
+ * still uses it. Tells the leak checker, when there is one. NULL is fine. */
+void mem_leave(const void *p);
 
 /* Grow an array geometrically so that it holds `want` items. On failure returns false and the
  * array is as it was. max_items is its ceiling. */

@@ -223,8 +223,10 @@ static void take_notes(struct hw *hw, struct slot *slot)
 
 static void slot_free(struct slot *slot)
 {
-	if (slot->late)
-		return; /* a call is still in there */
+	if (slot->late) {
+		mem_leave(slot); /* a call is still in there */
+		return;
+	}
 	if (slot->self)
 		slot->be->close(slot->self);
 	mem_free(slot->notes.v);
@@ -313,7 +315,9 @@ void hw_close(struct hw *hw)
 	mem_free(hw->places);
 	mem_free(hw->notes.v);
 	/* An abandoned call may still look at job_pid. */
-	if (!late)
+	if (late)
+		mem_leave(hw);
+	else
 		mem_free(hw);
 }
 
