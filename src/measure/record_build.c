@@ -212,14 +212,15 @@ static struct qty idle_power(const struct build *b, const struct build_dev *d, s
 {
 	struct track_stats util;
 	struct meter_energy m;
+	/* Its last readings may already show the start of the job. */
+	int64_t t1 = b->idle_t1 - 2 * (b->cfg.period_ns + d->d.refresh_ns);
 
 	if (d->idle_mw.st == ST_OK)
 		return d->idle_mw;
-	if (b->idle_t1 <= b->idle_t0 ||
-		meter_energy(d->meter, b->idle_t0, b->idle_t1, &m) != ST_OK ||
+	if (t1 <= b->idle_t0 || meter_energy(d->meter, b->idle_t0, t1, &m) != ST_OK ||
 		m.energy_uj.st != ST_OK || (m.flags & (METER_LOW_RESOLUTION | METER_RESET)))
 		return QTY_NONE(ST_UNKNOWN);
-	track_stats(&d->track[CH_UTIL], b->idle_t0, b->idle_t1, &util);
+	track_stats(&d->track[CH_UTIL], b->idle_t0, t1, &util);
 	if (util.mean.st == ST_OK && util.mean.v > BUSY_PPM) {
 		run_rec_warn(rec,
 			"%s was %.0f %% busy before the job: idle power and net energy are unknown",
