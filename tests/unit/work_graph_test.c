@@ -9,7 +9,7 @@
 #include "models/model.h"
 #include "tap.h"
 
-static const char *const names[] = {"schnet"};
+static const char *const names[] = {"schnet", "dimenet", "pna", "nnconv"};
 #define N_NAMES (sizeof(names) / sizeof(names[0]))
 
 /* Values by scipy.special: spherical_jn, its zeros, sph_harm. */

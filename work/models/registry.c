@@ -5,7 +5,7 @@
 const char *const size_name[SIZE_COUNT + 1] = {"tiny", "small", "base", NULL};
 
 extern const struct model model_bert, model_distilbert, model_gpt2, model_resnet18, model_resnet50,
-	model_schnet;
+	model_schnet, model_dimenet, model_pna, model_nnconv;
 
 const struct model *const models[] = {
 	&model_resnet18,
@@ -14,6 +14,9 @@ const struct model *const models[] = {
 	&model_distilbert,
 	&model_gpt2,
 	&model_schnet,
+	&model_dimenet,
+	&model_pna,
+	&model_nnconv,
 	NULL,
 };
 

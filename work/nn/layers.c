@@ -247,6 +247,17 @@ struct tensor *nn_unary(struct net *n, struct tensor *x, enum unary f)
 	return result(nd);
 }
 
+struct tensor *nn_sqrt(struct net *n, struct tensor *x, float eps)
+{
+	struct node *nd = same_shape(n, OP_UNARY, 1, &x, 1);
+
+	if (nd) {
+		nd->a.unary.f = UN_SQRT;
+		nd->a.unary.eps = eps;
+	}
+	return result(nd);
+}
+
 struct tensor *nn_relu(struct net *n, struct tensor *x)
 {
 	return nn_unary(n, x, UN_RELU);

@@ -32,6 +32,8 @@ struct tensor *nn_linear_tied(
 struct tensor *nn_embed(struct net *n, const char *name, struct tensor *index, int64_t rows,
 	int64_t cols, struct init init);
 struct tensor *nn_unary(struct net *n, struct tensor *x, enum unary f);
+/* sqrt(max(x, 0) + eps) */
+struct tensor *nn_sqrt(struct net *n, struct tensor *x, float eps);
 struct tensor *nn_relu(struct net *n, struct tensor *x);
 struct tensor *nn_binary(struct net *n, struct tensor *a, struct tensor *b, enum binary f);
 struct tensor *nn_add(struct net *n, struct tensor *a, struct tensor *b);

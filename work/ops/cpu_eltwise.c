@@ -69,6 +69,19 @@ static inline __attribute__((always_inline)) float silu_slope(float x)
 	return s * (1 + x * (1 - s));
 }
 
+/* log(1 + e^x) − log 2 = max(x,0) + log(1 + t) − log 2 with t = e^−|x|; log(1 + t) = 2
+ * artanh(t/(2+t)), whose series in s ≤ 1/3 is good to 1e-8 after seven terms */
+static inline __attribute__((always_inline)) float ssp(float x)
+{
+	float t = vexp(x > 0 ? -x : x), s = t / (2 + t), q = s * s;
+	float sum =
+		1 +
+		q * (1.0f / 3 + q * (0.2f + q * (1.0f / 7 + q * (1.0f / 9 + q * (1.0f / 11 +
+											q / 13)))));
+
+	return (x > 0 ? x : 0) + 2 * s * sum - 0.69314718f;
+}
+
 UNARY(relu, x > 0 ? x : 0, y > 0 ? 1.0f : 0.0f)
 UNARY(gelu, 0.5f * x * (1 + verf(x * 0.70710678f)), gelu_slope(x))
 UNARY(gelu_tanh, 0.5f * x * (1 + vtanh(gelu_inner(x))), gelu_tanh_slope(x))
@@ -77,6 +90,8 @@ UNARY(sigmoid, vsigmoid(x), y *(1 - y))
 UNARY(silu, x *vsigmoid(x), silu_slope(x))
 UNARY(square, x *x, 2 * x)
 UNARY(exp, vexp(x), y)
+UNARY(ssp, ssp(x), vsigmoid(x))
+UNARY(recip, 1 / x, -y *y)
 
 struct unary_kernel {
 	void (*forward)(const float *, float *, size_t, float);
@@ -104,6 +119,9 @@ static struct unary_kernel unary_kernel(enum unary f)
 	case UN_EXP:
 		return (struct unary_kernel){exp_f, exp_b};
 	case UN_SSP:
+		return (struct unary_kernel){ssp_f, ssp_b};
+	case UN_RECIP:
+		return (struct unary_kernel){recip_f, recip_b};
 	case UN_SQRT:
 	case UN_COUNT:
 		break;

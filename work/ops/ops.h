@@ -117,6 +117,7 @@ enum unary {
 	UN_SQUARE,
 	UN_SQRT, /* of max(x, 0) + eps, eps in args */
 	UN_EXP,
+	UN_RECIP, /* 1/x */
 	UN_COUNT
 };
 

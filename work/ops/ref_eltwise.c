@@ -15,7 +15,7 @@ static bool keeps_zero(const struct node *nd)
 	switch (nd->op) {
 	case OP_UNARY:
 		return nd->a.unary.f != UN_SIGMOID && nd->a.unary.f != UN_EXP &&
-		       nd->a.unary.f != UN_SQRT;
+		       nd->a.unary.f != UN_SQRT && nd->a.unary.f != UN_RECIP;
 	case OP_AXPB:
 		return nd->a.axpb.b == 0;
 	case OP_BINARY:
@@ -79,6 +79,8 @@ static double value(const struct node *nd, double x)
 		return sqrt((x > 0 ? x : 0) + nd->a.unary.eps);
 	case UN_EXP:
 		return exp(x);
+	case UN_RECIP:
+		return 1 / x;
 	case UN_COUNT:
 		break;
 	}
@@ -113,6 +115,8 @@ static double slope(const struct node *nd, double x, double y)
 		return x > 0 ? 0.5 / y : 0;
 	case UN_EXP:
 		return y;
+	case UN_RECIP:
+		return -y * y;
 	case UN_COUNT:
 		break;
 	}
