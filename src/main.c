@@ -7,7 +7,11 @@ static const struct command commands[] = {
 	{"export", "write runs as CSV, JSON and other formats", cmd_export, false},
 	{"fit", "fit the laws of a campaign", cmd_fit, false},
 	{"import", "bring measurements of others into the store", cmd_import, false},
+	{"keeper", "measure and set for a leader", cmd_keeper, true},
+	{"node", "start one rank of a measured job", cmd_node, true},
+	{"run", "measure one command", cmd_run, false},
 	{"sim", "simulate GPUs, clusters and sites", cmd_sim, false},
+	{"sweep", "measure a job at every combination of settings", cmd_sweep, false},
 	{"version", "say which version this is", cmd_version, false},
 };
 

@@ -5,8 +5,12 @@
 int cmd_export(int argc, char **argv);
 int cmd_fit(int argc, char **argv);
 int cmd_import(int argc, char **argv);
+int cmd_keeper(int argc, char **argv);
+int cmd_node(int argc, char **argv);
+int cmd_run(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_sim_site(int argc, char **argv);
+int cmd_sweep(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 #endif

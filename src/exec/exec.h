@@ -22,7 +22,9 @@ struct point {
 	bool relaunch, baseline;
 	int64_t warmup_ns, hold_min_ns, hold_max_ns; /* per point, after the setting settled */
 	double ci_target;	/* stop holding when the step-time interval is this narrow (relative) */
-	int64_t timeout_ns;
+	int64_t settle_ns;	/* after a setting was applied, before it is counted */
+	int64_t timeout_ns;	/* of a launch that shows no progress */
+	const char *progress;	/* regular expression of a step line, NULL = marks */
 	const char *options;	/* full options as text, stored with the run */
 };
 

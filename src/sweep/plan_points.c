@@ -318,7 +318,9 @@ enum status plan_point(
 		.hold_min_ns = p->interval > 0 ? p->point_time_ns / 4 : p->point_time_ns,
 		.hold_max_ns = p->point_time_ns,
 		.ci_target = p->interval,
+		.settle_ns = p->settle_ns,
 		.timeout_ns = p->timeout_ns,
+		.progress = j->progress,
 		.options = p->text};
 	if (buf->command.failed || buf->launch.failed) {
 		plan_point_release(buf);

@@ -1,0 +1,76 @@
+/* keeper_priv.h: what keeper.c (life cycle) and keeper_step.c (settings inside one launch) share.
+ */
+#ifndef WATTLAW_EXEC_KEEPER_PRIV_H
+#define WATTLAW_EXEC_KEEPER_PRIV_H
+
+#include "exec/knobs.h"
+#include "exec/proto.h"
+#include "exec/salvage.h"
+#include "exec/sensors.h"
+
+enum step_state {
+	STEP_WAIT, /* for the ranks, the first steps, the end of warm-up */
+	STEP_APPLY, /* the knobs thread is setting */
+	STEP_SETTLE, /* set, not yet counted */
+	STEP_HOLD, /* counted */
+	STEP_OVER /* every point measured */
+};
+
+/* Ends of the steps of one rank, kept to choose a window. */
+struct step_track {
+	int64_t pid; /* of the rank followed; -1 = --progress */
+	int rank;
+	int64_t *end_ns;
+	size_t n, cap;
+};
+
+struct keeper {
+	struct hello hello;
+	struct point_msg *points;
+	size_t n_points, cap_points, cur;
+	struct chan chan;
+	int leader_fd, job_fd;
+	bool leader_gone, cancelled;
+	struct shard *shard;
+	struct marks *marks;
+	struct build *build;
+	struct sensors *sensors;
+	struct knobs *knobs;
+	bool sensing; /* sensors_begin was done */
+	bool groups_ready; /* the ranks' CPU groups are leased */
+	size_t n_devices; /* told to the builder */
+	struct {
+		char key[96];
+	} * keys; /* by builder index */
+	bool job_started, job_ended;
+	int64_t job_pid, job_start_ns, job_end_ns;
+	int64_t job_code;
+	bool stall_told;
+	/* keeper_step.c */
+	enum step_state state;
+	struct step_track track;
+	int64_t state_ns; /* when the state began */
+	int64_t hold_ns; /* when counting began */
+	int64_t retry_ns;
+	bool no_steps_told;
+};
+
+int64_t keeper_now(void);
+void keeper_warn(struct keeper *k, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Index of a device in the builder, added when it is new (rank groups). -1 without memory. */
+int keeper_device(struct keeper *k, const struct device *d, bool on);
+/* Tell builder and shard what a KNOBS_APPLY came to; fills a "default" axis of rec with what was
+ * found. */
+void keeper_outcomes(struct keeper *k, const struct knobs_result *r, struct run_rec *rec);
+/* Finish rec over a window, send it, keep it in the shard. */
+void keeper_record(struct keeper *k, struct point_msg *p, const struct build_window *w, int code,
+	enum run_state state);
+
+/* A step of the followed rank ended. */
+void step_seen(struct keeper *k, int64_t pid, int rank, int64_t t_ns);
+/* Advance the state machine; called every tick while the job runs. */
+void step_tick(struct keeper *k, int64_t now_ns);
+/* A knobs result arrived. */
+void step_knobs(struct keeper *k, const struct knobs_result *r);
+
+#endif
