@@ -71,7 +71,7 @@ __attribute__((format(printf, 3, 4))) static size_t msg_addf(
 	return used;
 }
 
-enum status err_set(struct err *e, enum status st, const char *fmt, ...)
+enum status(err_set)(struct err *e, enum status st, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -108,7 +108,7 @@ static enum status from_errno(int errno_value)
 	}
 }
 
-enum status err_errno(struct err *e, int errno_value, const char *fmt, ...)
+enum status(err_errno)(struct err *e, int errno_value, const char *fmt, ...)
 {
 	enum status st = from_errno(errno_value);
 	char buf[128];
@@ -126,7 +126,7 @@ enum status err_errno(struct err *e, int errno_value, const char *fmt, ...)
 	return st;
 }
 
-enum status err_at(struct err *e, const char *file, int line, int col, const char *fmt, ...)
+enum status(err_at)(struct err *e, const char *file, int line, int col, const char *fmt, ...)
 {
 	size_t used = 0;
 	va_list ap;

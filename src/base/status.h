@@ -52,6 +52,27 @@ enum status err_errno(struct err *e, int errno_value, const char *fmt, ...)
 /* ST_INVALID with "file:line:column: " in front. line or col 0 are left out. */
 enum status err_at(struct err *e, const char *file, int line, int col, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
+/* The same, written so that compilers and analysers of a caller see which status comes back: an
+ * error path is then never taken for success. */
+#define err_set(e, st, ...)                                                                        \
+	({                                                                                         \
+		const enum status err_st_ = (st);                                                  \
+		err_set(e, err_st_, __VA_ARGS__);                                                  \
+		err_st_;                                                                           \
+	})
+#define err_at(...)                                                                                \
+	({                                                                                         \
+		err_at(__VA_ARGS__);                                                               \
+		ST_INVALID;                                                                        \
+	})
+#define err_errno(...)                                                                             \
+	({                                                                                         \
+		enum status err_st_ = err_errno(__VA_ARGS__);                                      \
+		if (err_st_ == ST_OK)                                                              \
+			__builtin_unreachable();                                                   \
+		err_st_;                                                                           \
+	})
+
 /* Put "text: " in front of an error that is already set. */
 void err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
