@@ -18,8 +18,8 @@
 
 static int tap_n, tap_failed;
 
-__attribute__((format(printf, 4, 5), unused)) static bool tap_ok(bool good, const char *file, int line,
-	const char *fmt, ...)
+__attribute__((format(printf, 4, 5), unused)) static bool tap_ok(
+	bool good, const char *file, int line, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -39,8 +39,8 @@ __attribute__((format(printf, 4, 5), unused)) static bool tap_ok(bool good, cons
 /* ok(condition, "behaviour", ...) */
 #define ok(cond, ...) tap_ok(!!(cond), __FILE__, __LINE__, __VA_ARGS__)
 
-__attribute__((unused)) static bool tap_is_int(long long got, long long want, const char *file, int line,
-	const char *what)
+__attribute__((unused)) static bool tap_is_int(
+	long long got, long long want, const char *file, int line, const char *what)
 {
 	bool good = tap_ok(got == want, file, line, "%s", what);
 
@@ -48,10 +48,11 @@ __attribute__((unused)) static bool tap_is_int(long long got, long long want, co
 		printf("#      got: %lld\n# expected: %lld\n", got, want);
 	return good;
 }
-#define is_int(got, want, what) tap_is_int((long long)(got), (long long)(want), __FILE__, __LINE__, what)
+#define is_int(got, want, what)                                                                    \
+	tap_is_int((long long)(got), (long long)(want), __FILE__, __LINE__, what)
 
-__attribute__((unused)) static bool tap_is_str(const char *got, const char *want, const char *file, int line,
-	const char *what)
+__attribute__((unused)) static bool tap_is_str(
+	const char *got, const char *want, const char *file, int line, const char *what)
 {
 	bool good = tap_ok(got && want ? !strcmp(got, want) : got == want, file, line, "%s", what);
 
@@ -63,8 +64,8 @@ __attribute__((unused)) static bool tap_is_str(const char *got, const char *want
 #define is_str(got, want, what) tap_is_str(got, want, __FILE__, __LINE__, what)
 
 /* got within tol (absolute) of want */
-__attribute__((unused)) static bool tap_is_near(double got, double want, double tol, const char *file,
-	int line, const char *what)
+__attribute__((unused)) static bool tap_is_near(
+	double got, double want, double tol, const char *file, int line, const char *what)
 {
 	bool good = tap_ok(fabs(got - want) <= tol, file, line, "%s", what);
 
@@ -75,8 +76,8 @@ __attribute__((unused)) static bool tap_is_near(double got, double want, double 
 #define is_near(got, want, tol, what) tap_is_near(got, want, tol, __FILE__, __LINE__, what)
 
 /* text contains part */
-__attribute__((unused)) static bool tap_has(const char *text, const char *part, const char *file, int line,
-	const char *what)
+__attribute__((unused)) static bool tap_has(
+	const char *text, const char *part, const char *file, int line, const char *what)
 {
 	bool good = tap_ok(text && part && strstr(text, part), file, line, "%s", what);
 

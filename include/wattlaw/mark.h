@@ -1,9 +1,9 @@
 /* wattlaw/mark.h: what a training program tells wattlaw, ABI version 1.
  *
  * Link with -lwattlaw. When nobody measures, every call is a no-op that costs a load and a
- * branch; when wattlaw measures, a call is two clock reads at most and a few aligned stores into shared
- * memory: no system call, no lock, no allocation after the first mark. Each process has its own
- * slot (a fork gets a new one); calls from several threads of one process must not overlap.
+ * branch; when wattlaw measures, a call is two clock reads at most and a few aligned stores into
+ * shared memory: no system call, no lock, no allocation after the first mark. Each process has its
+ * own slot (a fork gets a new one); calls from several threads of one process must not overlap.
  */
 #ifndef WATTLAW_MARK_H
 #define WATTLAW_MARK_H

@@ -1,8 +1,9 @@
 /* laws.h: from the runs of a campaign to fitted laws: what fit, predict, advise and report share.
  *
- * Runs are put into groups that may be compared: one workload, one kind of figure (measured, simulated,
- * imported), one unit of work, and equal in every axis that is not a factor of a law. Within a group a
- * series is time, power or energy against one factor while the other factors stay as they are.
+ * Runs are put into groups that may be compared: one workload, one kind of figure (measured,
+ * simulated, imported), one unit of work, and equal in every axis that is not a factor of a law.
+ * Within a group a series is time, power or energy against one factor while the other factors stay
+ * as they are.
  */
 #ifndef WATTLAW_CMD_LAWS_H
 #define WATTLAW_CMD_LAWS_H
@@ -12,15 +13,15 @@
 
 struct law_group {
 	char *workload, *domain;
-	char *where;	 /* the other axes: "batch=32 gpu=V100", "" when there are none */
-	char *label;	 /* "measured", "simulated", "imported" */
-	char *source;	 /* of the first run; NULL when measured here */
+	char *where; /* the other axes: "batch=32 gpu=V100", "" when there are none */
+	char *label; /* "measured", "simulated", "imported" */
+	char *source; /* of the first run; NULL when measured here */
 	char *work_unit; /* "sample", "step", "epoch", "run" */
 	struct obs *obs; /* one a run */
 	size_t n, cap;
-	size_t n_energy;  /* of them with known energy */
+	size_t n_energy; /* of them with known energy */
 	char *energy_note; /* why the first one without energy has none */
-	char *scope;	  /* what the energy covers */
+	char *scope; /* what the energy covers */
 };
 
 /* One curve. sel is NULL when nothing could be fitted; why says so. */

@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-/* Write beside path and rename, so that a reader sees the old file or the new one; pipes and devices
- * are written directly. path NULL or "-" is stdout. Prints an error and returns the exit code. */
+/* Write beside path and rename, so that a reader sees the old file or the new one; pipes and
+ * devices are written directly. path NULL or "-" is stdout. Prints an error and returns the exit
+ * code. */
 int cmd_write(const char *path, const char *text, size_t n);
 
 #endif

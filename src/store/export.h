@@ -1,5 +1,5 @@
-/* export.h: runs as tables and documents of others. Nothing is invented on the way: unknown is an empty
- * cell or null, and every row says whether it was measured, simulated or imported. */
+/* export.h: runs as tables and documents of others. Nothing is invented on the way: unknown is an
+ * empty cell or null, and every row says whether it was measured, simulated or imported. */
 #ifndef WATTLAW_STORE_EXPORT_H
 #define WATTLAW_STORE_EXPORT_H
 

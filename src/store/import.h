@@ -11,9 +11,9 @@
 #include "store/store.h"
 
 struct import_opts {
-	const char *campaign;	/* NULL = the file's name without directory and suffix */
-	const char *workload;	/* for formats that do not name one; NULL = the campaign's name */
-	const char *domain;	/* may be NULL */
+	const char *campaign; /* NULL = the file's name without directory and suffix */
+	const char *workload; /* for formats that do not name one; NULL = the campaign's name */
+	const char *domain; /* may be NULL */
 	const char *const *map; /* "THEIRS=OURS": a column by another name */
 	size_t n_map;
 	/* POWER or CLOCK=VALUE … axes that hold for the whole file: "power_limit=200W" */
@@ -25,15 +25,15 @@ struct import_opts {
 struct import_sink {
 	enum status (*run)(void *arg, const struct run_rec *r, struct err *e);
 	void *arg;
-	bool has_repeats;    /* set by the format: the file numbers its repeats itself */
+	bool has_repeats; /* set by the format: the file numbers its repeats itself */
 	struct str ignored; /* columns that mean nothing here, ", "-separated */
 };
 
 struct import_format {
 	const char *name; /* "csv" */
 	const char *what; /* one line for --help */
-	/* file is the name used in messages, o->workload is set. Errors are ST_INVALID with line and
-	 * field and what was expected. */
+	/* file is the name used in messages, o->workload is set. Errors are ST_INVALID with line
+	 * and field and what was expected. */
 	enum status (*read)(const char *file, const char *text, size_t len,
 		const struct import_opts *o, struct import_sink *sink, struct err *e);
 };

@@ -147,8 +147,8 @@ static void leaves_foreign_braces_alone(void)
 	struct plan_buf buf;
 	struct point pt;
 
-	ok(!read_plan(
-		   "[sweep]\nrepeats = 1\naxis.n = 3\n[job a]\ncommand = awk '{print}' ${HOME} {n} {repeat}\n"),
+	ok(!read_plan("[sweep]\nrepeats = 1\naxis.n = 3\n[job a]\ncommand = awk '{print}' ${HOME} "
+		      "{n} {repeat}\n"),
 		"awk and shell braces are no axes");
 	ok(!plan_point(&p, 0, &buf, &pt, &e), "expanded");
 	is_str(pt.command, "awk '{print}' ${HOME} 3 0", "only axes are replaced");
