@@ -9,6 +9,8 @@ static const struct command commands[] = {
 	{"import", "bring measurements of others into the store", cmd_import, false},
 	{"keeper", "measure and set for a leader", cmd_keeper, true},
 	{"node", "start one rank of a measured job", cmd_node, true},
+	{"probe", "say what this machine can measure and set", cmd_probe, false},
+	{"restore", "put every knob back that was left changed", cmd_restore, false},
 	{"run", "measure one command", cmd_run, false},
 	{"sim", "simulate GPUs, clusters and sites", cmd_sim, false},
 	{"sweep", "measure a job at every combination of settings", cmd_sweep, false},

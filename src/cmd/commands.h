@@ -7,6 +7,8 @@ int cmd_fit(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_keeper(int argc, char **argv);
 int cmd_node(int argc, char **argv);
+int cmd_probe(int argc, char **argv);
+int cmd_restore(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_sim_site(int argc, char **argv);

@@ -41,8 +41,9 @@ enum status cgroup_group_create(int root_fd, const char *run_id, int rank, int n
 enum status cgroup_join(int root_fd, const char *path, int64_t pid, struct err *e);
 /* Remove the group. ST_BUSY while processes are in it. */
 enum status cgroup_group_remove(int root_fd, const char *path, struct err *e);
-/* Remove the groups of a run (NULL = of every run) that hold no process; returns how many are
- * left. Their quota is not touched: that is control's. */
+/* Remove the groups of a run (NULL = of every run, except those of the last half minute, which may
+ * be waiting for their rank) that hold no process; returns how many are left. Their quota is not
+ * touched: that is control's. */
 size_t cgroup_reap(int root_fd, const char *run_id);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -359,10 +360,21 @@ void cgroup_each(
 	}
 }
 
+#define FRESH_S 30
+
 struct reap {
 	int root_fd;
+	bool fresh_too;
 	size_t left;
 };
+
+/* A group that was just made may be waiting for its rank to join. */
+static bool is_fresh(int root_fd, const char *path)
+{
+	struct stat sb;
+
+	return fstatat(root_fd, path, &sb, 0) == 0 && time(NULL) - sb.st_mtime < FRESH_S;
+}
 
 static void reap_one(void *arg, const char *path, const char *run, int rank, int n_cpus)
 {
@@ -371,14 +383,15 @@ static void reap_one(void *arg, const char *path, const char *run, int rank, int
 	(void)run;
 	(void)rank;
 	(void)n_cpus;
-	if (cgroup_group_remove(r->root_fd, path, NULL) != ST_OK)
+	if ((!r->fresh_too && is_fresh(r->root_fd, path)) ||
+		cgroup_group_remove(r->root_fd, path, NULL) != ST_OK)
 		r->left++;
 }
 
 size_t cgroup_reap(int root_fd, const char *run_id)
 {
 	struct cgroup_place place;
-	struct reap r = {root_fd, 0};
+	struct reap r = {root_fd, run_id != NULL, 0};
 
 	if (cgroup_find(root_fd, &place, NULL) == ST_OK)
 		cgroup_each(root_fd, &place, run_id, reap_one, &r);

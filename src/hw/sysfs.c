@@ -126,8 +126,9 @@ enum status sysfs_write(int root_fd, const char *path, const char *text, struct 
 	fd = openat(root_fd, path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return fail(e, errno, "write", path);
-	/* One write, as the kernel's own files want it. In a recorded tree files keep their length, so the
-	 * rest of a longer old value is overwritten with newlines (kernel files claim 0 or a page). */
+	/* One write, as the kernel's own files want it. In a recorded tree files keep their length,
+	 * so the rest of a longer old value is overwritten with newlines (kernel files claim 0 or a
+	 * page). */
 	memcpy(buf, text, len + 1);
 	if (fstat(fd, &sb) == 0 && sb.st_size > (off_t)len && sb.st_size < (off_t)sizeof(buf)) {
 		memset(buf + len, '\n', (size_t)sb.st_size - len);
