@@ -19,13 +19,14 @@
 #include "cmd/db.h"
 #include "cmd/point_json.h"
 #include "exec/exec_local.h"
+#include "exec/exec_sim.h"
 #include "hw/control.h"
 #include "sweep/campaign.h"
 
 #define START_NS (2 * NS_PER_S) /* what a launch costs before its first step, for the estimate */
 
 struct sweep_opts {
-	const char *db, *devices, *sensors;
+	const char *db, *devices, *sensors, *simulate;
 	struct opt_strings axes, ranges;
 	int64_t repeats, warmup_ns, point_ns, period_ns, idle_ns, seed, steps_wait_ns;
 	double gpu_hours;
@@ -100,6 +101,14 @@ static const struct opt table[] = {
 		.arg = "HOURS",
 		.help = "begin no launch once so many GPU hours are used"},
 	{.type = OPT_GROUP, .help = "How it is carried out"},
+	{.type = OPT_TEXT,
+		.name = "simulate",
+		.offset = O(simulate),
+		.arg = "CLUSTER.ini",
+		.help = "in virtual time on a simulated cluster instead of this machine; "
+			"everything is "
+			"labelled simulated",
+		.flags = OPT_NO_CONFIG},
 	{.type = OPT_FLAG,
 		.short_name = 'n',
 		.name = "dry-run",
@@ -503,6 +512,67 @@ static enum status begin(struct sweep_opts *o, struct campaign *c, void *exec, s
 	return st;
 }
 
+/* Tell the length, run, tell the end. The executor and the store's campaign are ready. */
+static int run_campaign(struct show *show, struct db *db)
+{
+	struct campaign *c = show->campaign;
+	struct plan *p = show->plan;
+	struct campaign_result r = {0};
+	struct err e = ERR_INIT;
+	bool simulated = show->o->simulate != NULL;
+	enum status st;
+
+	show->total = p->n_points;
+	show->finished = campaign_n_done(c);
+	show->per_point_s = (double)plan_length_ns(p, START_NS) / 1e9 / (double)p->n_points;
+	cmd_note("campaign %s: %zu points, %zu to run, about %.0f s%s", c->info.name, p->n_points,
+		show->total - show->finished,
+		show->per_point_s * (double)(show->total - show->finished),
+		simulated ? " of virtual time" : "");
+	cmd_bar_begin(&show->bar, show->o->quiet || show->o->json,
+		show->per_point_s * (double)show->total);
+	show->bar.done = show->per_point_s * (double)show->finished;
+	/* Simulated points come by the thousand a second and can be had again: one transaction. */
+	st = simulated ? store_begin(db->store, &e) : ST_OK;
+	if (st == ST_OK)
+		st = campaign_run(c, &r, &e);
+	if (simulated && st == ST_OK)
+		st = store_commit(db->store, &e);
+	else if (simulated)
+		store_rollback(db->store);
+	cmd_bar_end();
+	return finish(show, &r, st, &e, db);
+}
+
+static int simulate(struct sweep_opts *o, struct plan *p, struct db *db)
+{
+	struct campaign c = {.plan = p,
+		.store = db->store,
+		.ops = &exec_sim_ops,
+		.stop = &stop_flag,
+		.point = on_point};
+	struct show show = {.o = o, .plan = p, .campaign = &c};
+	struct exec_sim *sim = NULL;
+	struct err e = ERR_INIT;
+	enum status st = exec_sim_open(o->simulate, (uint64_t)p->seed, &sim, &e);
+	int code;
+
+	c.arg = &show;
+	c.exec = sim;
+	if (st == ST_OK)
+		st = o->resume ? campaign_resume(&c, &e) : campaign_new(&c, true, &e);
+	if (st == ST_OK) {
+		cmd_note("%s", exec_sim_describe(sim));
+		code = run_campaign(&show, db);
+	} else {
+		code = cmd_fail(&e);
+	}
+	if (sim)
+		exec_sim_ops.close(sim);
+	campaign_release(&c);
+	return code;
+}
+
 static int carry_out(struct sweep_opts *o, struct plan *p, struct db *db)
 {
 	struct campaign c = {.plan = p,
@@ -528,7 +598,6 @@ static int carry_out(struct sweep_opts *o, struct plan *p, struct db *db)
 		.say = on_say,
 		.began = on_began,
 		.arg = &show};
-	struct campaign_result r = {0};
 	struct err e = ERR_INIT;
 	enum status st;
 	int code;
@@ -545,17 +614,7 @@ static int carry_out(struct sweep_opts *o, struct plan *p, struct db *db)
 		code = cmd_fail(&e);
 		goto out;
 	}
-	show.total = p->n_points;
-	show.finished = campaign_n_done(&c);
-	show.per_point_s = (double)plan_length_ns(p, START_NS) / 1e9 / (double)p->n_points;
-	cmd_note("campaign %s: %zu points, %zu to run, about %.0f s", c.info.name, p->n_points,
-		show.total - show.finished,
-		show.per_point_s * (double)(show.total - show.finished));
-	cmd_bar_begin(&show.bar, o->quiet || o->json, show.per_point_s * (double)show.total);
-	show.bar.done = show.per_point_s * (double)show.finished;
-	st = campaign_run(&c, &r, &e);
-	cmd_bar_end();
-	code = finish(&show, &r, st, &e, db);
+	code = run_campaign(&show, db);
 out:
 	if (c.exec)
 		exec_local.close(c.exec);
@@ -611,7 +670,7 @@ static int sweep(struct sweep_opts *o, int n, char **operands, bool command)
 		goto out;
 	}
 	catch_signals();
-	code = carry_out(o, &plan, &db);
+	code = o->simulate ? simulate(o, &plan, &db) : carry_out(o, &plan, &db);
 out:
 	if (db.store)
 		db_close(&db);

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "sim/cluster.h"
 
-#define QUEUE         64
+#define MAX_QUEUE     ((size_t)1 << 20)
 #define MAX_WORKLOADS 64
 #define MIN_STEPS     20
 
@@ -20,11 +20,11 @@ struct exec_sim {
 	struct workload workloads[MAX_WORKLOADS];
 	char keys[MAX_WORKLOADS][64]; /* the name each was asked for by */
 	size_t n_workloads;
-	struct {
+	struct finished {
 		uint64_t ticket;
 		struct run_rec rec;
-	} queue[QUEUE];
-	size_t head, n;
+	} * queue; /* [head, n) wait to be fetched; emptied before it is filled again */
+	size_t head, n, cap;
 };
 
 enum status exec_sim_open(const char *cluster, uint64_t seed, struct exec_sim **out, struct err *e)
@@ -40,6 +40,7 @@ enum status exec_sim_open(const char *cluster, uint64_t seed, struct exec_sim **
 		return st;
 	}
 	x->seed = seed;
+	x->next_ticket = 1;
 	snprintf(x->describe, sizeof(x->describe), "%s: %d x %d %s (simulated)", x->cluster.name,
 		x->cluster.nodes, x->cluster.gpus_per_node, x->cluster.gpu.model);
 	*out = x;
@@ -301,18 +302,23 @@ static enum status fill(struct exec_sim *x, const struct point *p, struct run_re
 static enum status sim_submit(void *self, const struct point *p, uint64_t *ticket, struct err *e)
 {
 	struct exec_sim *x = self;
-	size_t slot = (x->head + x->n) % QUEUE;
+	struct finished *f;
 	enum status st;
 
-	if (x->n == QUEUE)
+	if (x->head == x->n)
+		x->head = x->n = 0;
+	if (x->n >= MAX_QUEUE)
 		return ST_AGAIN;
-	run_rec_init(&x->queue[slot].rec);
-	st = fill(x, p, &x->queue[slot].rec, e);
+	if (!mem_grow((void **)&x->queue, &x->cap, x->n + 1, sizeof(*x->queue), MAX_QUEUE))
+		return err_set(e, ST_NOMEM, "out of memory");
+	f = &x->queue[x->n];
+	run_rec_init(&f->rec);
+	st = fill(x, p, &f->rec, e);
 	if (st) {
-		run_rec_release(&x->queue[slot].rec);
+		run_rec_release(&f->rec);
 		return st;
 	}
-	*ticket = x->queue[slot].ticket = x->next_ticket++;
+	*ticket = f->ticket = x->next_ticket++;
 	x->n++;
 	return ST_OK;
 }
@@ -324,12 +330,11 @@ static enum status sim_next(
 
 	(void)deadline_ns;
 	(void)e;
-	if (!x->n)
+	if (x->head == x->n)
 		return ST_NOT_FOUND;
 	*ticket = x->queue[x->head].ticket;
 	*out = x->queue[x->head].rec;
-	x->head = (x->head + 1) % QUEUE;
-	x->n--;
+	x->head++;
 	return ST_OK;
 }
 
@@ -337,12 +342,9 @@ static void sim_cancel(void *self, uint64_t ticket)
 {
 	struct exec_sim *x = self;
 
-	for (size_t i = 0; i < x->n; i++) {
-		size_t slot = (x->head + i) % QUEUE;
-
-		if (ticket == UINT64_MAX || x->queue[slot].ticket == ticket)
-			x->queue[slot].rec.state = RUN_INTERRUPTED;
-	}
+	for (size_t i = x->head; i < x->n; i++)
+		if (ticket == UINT64_MAX || x->queue[i].ticket == ticket)
+			x->queue[i].rec.state = RUN_INTERRUPTED;
 }
 
 static void sim_flush(void *self)
@@ -354,8 +356,9 @@ static void sim_close(void *self)
 {
 	struct exec_sim *x = self;
 
-	for (; x->n; x->n--, x->head = (x->head + 1) % QUEUE)
+	for (; x->head < x->n; x->head++)
 		run_rec_release(&x->queue[x->head].rec);
+	mem_free(x->queue);
 	mem_free(x);
 }
 
