@@ -130,6 +130,16 @@ static void mark_step(const struct trainer *t, const struct result *r)
 		wl_epoch();
 }
 
+static int save(struct trainer *t, struct fault *f)
+{
+	int rc;
+
+	wl_phase_begin("checkpoint");
+	rc = trainer_save(t, t->o->checkpoint, f);
+	wl_phase_end();
+	return rc;
+}
+
 /* Trains; *last is the last step's result. */
 static int loop(struct trainer *t, struct progress *p, struct result *last, struct fault *f)
 {
@@ -146,10 +156,15 @@ static int loop(struct trainer *t, struct progress *p, struct result *last, stru
 		log_step(t, p, last);
 		if (o->eval_every && t->step % o->eval_every == 0 && evaluate(t, &ev, f))
 			break;
+		if (o->checkpoint && o->checkpoint_every && t->step % o->checkpoint_every == 0 &&
+			save(t, f))
+			break;
 		if (last->stop || (!isnan(o->target_loss) && last->loss <= o->target_loss))
 			break;
 	}
 	wl_phase_end();
+	if (!f->set && o->checkpoint)
+		save(t, f);
 	return f->set ? -1 : 0;
 }
 

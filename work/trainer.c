@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "nn/checkpoint.h"
 #include "ops/rng.h"
 #include "trainer.h"
 
@@ -171,6 +172,52 @@ static int first_net(struct trainer *t, struct fault *f)
 	return n ? 0 : -1;
 }
 
+static int64_t samples_per_step(const struct trainer *t)
+{
+	return t->global_batch * t->o->accumulate;
+}
+
+int trainer_save(const struct trainer *t, const char *path, struct fault *f)
+{
+	struct checkpoint_meta m = {.step = t->step,
+		.seed = t->o->seed,
+		.global_batch = samples_per_step(t),
+		.n_state = optim_states(t->optim.kind)};
+
+	if (t->comm.rank)
+		return 0;
+	snprintf(m.network, sizeof(m.network), "%s", t->model->name);
+	snprintf(m.size, sizeof(m.size), "%s", size_name[t->o->size]);
+	snprintf(m.optimizer, sizeof(m.optimizer), "%s", optim_name[t->optim.kind]);
+	return checkpoint_write(path, &m, t->ps, f);
+}
+
+/* Exact resume needs the same network, seed and samples per step. */
+static int resume(struct trainer *t, struct fault *f)
+{
+	const char *path = t->o->resume;
+	struct checkpoint c;
+	int rc = -1;
+
+	if (checkpoint_read(path, &c, f))
+		return -1;
+	if (strcmp(c.meta.network, t->model->name) != 0 ||
+		strcmp(c.meta.size, size_name[t->o->size]) != 0)
+		fault_set(f, "%s: a checkpoint of %s --size %s", path, c.meta.network, c.meta.size);
+	else if (strcmp(c.meta.optimizer, optim_name[t->optim.kind]) != 0)
+		fault_set(f, "%s: was trained with --optimizer %s", path, c.meta.optimizer);
+	else if (c.meta.seed != t->o->seed)
+		fault_set(f, "%s: was trained with --seed %lld", path, (long long)c.meta.seed);
+	else if (c.meta.global_batch != samples_per_step(t))
+		fault_set(f, "%s: was trained with %lld samples a step, not %lld", path,
+			(long long)c.meta.global_batch, (long long)samples_per_step(t));
+	else
+		rc = checkpoint_apply(&c, t->ps, f);
+	t->step = c.meta.step;
+	checkpoint_release(&c);
+	return rc;
+}
+
 static int check_task(const struct trainer *t, struct fault *f)
 {
 	const char *names[2] = {t->model->task, t->model->other_task}, *task = t->o->task;
@@ -218,7 +265,7 @@ int trainer_load(struct trainer *t, struct fault *f)
 	t->ps = params_new(t->be, !strcmp(o->precision, "bf16") ? DT_BF16 : DT_F32);
 	if (!t->ps)
 		return fault_set(f, "out of memory");
-	if (first_net(t, f))
+	if (first_net(t, f) || (o->resume && resume(t, f)))
 		return -1;
 	return open_loader(t, f);
 }

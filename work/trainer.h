@@ -59,6 +59,8 @@ int trainer_step(struct trainer *t, struct result *r, struct fault *f);
 int trainer_eval(struct trainer *t, struct result *r, struct fault *f);
 /* The net for that batch, planned and placed. */
 struct net *trainer_net(struct trainer *t, const struct batch *b, bool train, struct fault *f);
+/* Writes a checkpoint (rank 0; the others do nothing). */
+int trainer_save(const struct trainer *t, const char *path, struct fault *f);
 void trainer_close(struct trainer *t);
 
 #endif

@@ -122,7 +122,7 @@ static void tokens(const struct model_cfg *c, struct data_spec *s)
 				.heads = 2,                                                        \
 				.ff = 256,                                                         \
 				.seq = 32,                                                         \
-				.vocab = 64,                                                      \
+				.vocab = 64,                                                       \
 				.dropout = 0.1f}},                                                 \
 			{.batch = 8,                                                               \
 				.lr = 5e-4,                                                        \

@@ -274,7 +274,8 @@ struct tensor *nn_binary(struct net *n, struct tensor *a, struct tensor *b, enum
 	if (tensor_same_shape(a, b))
 		nd->a.binary.bcast = BC_NONE;
 	else if (tensor_cols(b) == 1 && tensor_rows(b) == tensor_rows(a))
-		nd->a.binary.bcast = BC_COL; /* (rows,1): before the case of as many rows as columns */
+		nd->a.binary.bcast =
+			BC_COL; /* (rows,1): before the case of as many rows as columns */
 	else if (tensor_count(b) == tensor_cols(a))
 		nd->a.binary.bcast = BC_ROW;
 	else if (tensor_count(b) == tensor_rows(a))

@@ -198,30 +198,35 @@ nomem:
 	return fault_set(f, "out of memory for %zu parameters", at);
 }
 
-void param_load(struct params *ps, struct param *p, const float *buf)
+void param_pack(const struct params *ps, const struct param *p, float *to, const float *plain)
 {
 	if (p->w.packed)
-		ps->be->pack(&p->w, p->master, buf);
+		ps->be->pack(&p->w, to, plain);
 	else
-		memcpy(p->master, buf, p->count * sizeof(float));
+		memcpy(to, plain, p->count * sizeof(float));
 }
 
-static void unpack(const struct params *ps, const struct param *p, const float *from, float *buf)
+void param_unpack(const struct params *ps, const struct param *p, const float *from, float *plain)
 {
 	if (p->w.packed)
-		ps->be->unpack(&p->w, from, buf);
+		ps->be->unpack(&p->w, from, plain);
 	else
-		memcpy(buf, from, p->count * sizeof(float));
+		memcpy(plain, from, p->count * sizeof(float));
+}
+
+void param_load(struct params *ps, struct param *p, const float *buf)
+{
+	param_pack(ps, p, p->master, buf);
 }
 
 void param_store(const struct params *ps, const struct param *p, float *buf)
 {
-	unpack(ps, p, p->master, buf);
+	param_unpack(ps, p, p->master, buf);
 }
 
 void param_store_grad(const struct params *ps, const struct param *p, float *buf)
 {
-	unpack(ps, p, p->g.data, buf);
+	param_unpack(ps, p, p->g.data, buf);
 }
 
 static float initial(const struct param *p, uint64_t seed, uint64_t stream, int64_t i)

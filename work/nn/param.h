@@ -67,7 +67,10 @@ struct param *params_find(const struct params *ps, const char *name);
 int params_finish(struct params *ps, int n_state, size_t bucket_bytes, struct fault *f);
 /* Initial values: a hash of (seed, name, row-major index). */
 int params_init(struct params *ps, uint64_t seed, struct fault *f);
-/* Row-major f32 copies; buf holds tensor_count(&p->w) floats. */
+/* One array of a parameter (values, gradient or optimizer state) from and to row-major f32. */
+void param_pack(const struct params *ps, const struct param *p, float *to, const float *plain);
+void param_unpack(const struct params *ps, const struct param *p, const float *from, float *plain);
+/* The values and the gradient as row-major f32 copies; buf holds tensor_count(&p->w) floats. */
 void param_load(struct params *ps, struct param *p, const float *buf);
 void param_store(const struct params *ps, const struct param *p, float *buf);
 void param_store_grad(const struct params *ps, const struct param *p, float *buf);
