@@ -86,9 +86,6 @@ static int open_loader(struct trainer *t, struct fault *f)
 		.ahead = 2,
 		.cpus = t->cpus};
 
-	if (t->global_batch < t->comm.size)
-		return fault_set(f, "a global batch of %lld cannot be shared by %d ranks",
-			(long long)t->global_batch, t->comm.size);
 	t->loader = loader_open(&t->data, &lo, f);
 	return t->loader ? 0 : -1;
 }
@@ -255,6 +252,9 @@ int trainer_load(struct trainer *t, struct fault *f)
 		t->cfg.dropout = (float)o->dropout;
 	t->global_batch = o->global_batch ? o->global_batch
 					  : (o->batch ? o->batch : ms->batch) * t->comm.size;
+	if (t->global_batch < t->comm.size)
+		return fault_set(f, "a global batch of %lld cannot be shared by %d ranks",
+			(long long)t->global_batch, t->comm.size);
 	set_optim(t);
 	if (open_data(t, f))
 		return -1;

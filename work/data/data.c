@@ -25,14 +25,14 @@ void *batch_array(struct batch *b, const char *name, enum dtype dt, int n_dims, 
 	if (!a)
 		a = &b->a[b->n++];
 	i = (int)(a - b->a);
-	if (bytes > b->cap[i]) {
+	if (bytes > b->cap[i] || !a->data) { /* a rank may get no sample: still an array */
 		void *mem = NULL;
 
-		if (posix_memalign(&mem, 64, bytes + bytes / 4))
+		if (posix_memalign(&mem, 64, bytes + bytes / 4 + 64))
 			return NULL;
 		free(a->data);
 		a->data = mem;
-		b->cap[i] = bytes + bytes / 4;
+		b->cap[i] = bytes + bytes / 4 + 64;
 	}
 	a->name = name;
 	a->dt = dt;

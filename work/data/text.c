@@ -27,14 +27,20 @@ struct text {
 	int piece; /* tokens of the file in one sample */
 };
 
+/* Small numbers are frequent, as words of a language: v in [0, words) is squared down. */
+static int32_t skewed(int64_t v, int32_t words)
+{
+	return (int32_t)(v * v / words);
+}
+
 static int32_t generated(const struct data *d, uint64_t id, int64_t i, int32_t prev, int rule)
 {
 	int32_t words = d->info.vocab - d->info.special;
 	int32_t own = d->info.special, w = prev - own;
 
 	if (i == 0 || rng_uniform(d->spec.seed, id, (uint64_t)i) < 0.2f)
-		return own + (int32_t)rng_below(d->spec.seed ^ 0x7e87, id, (uint64_t)i, words);
-	return own + (w * (rule ? 7 : 5) + (rule ? 1 : 3)) % words;
+		return own + skewed(rng_below(d->spec.seed ^ 0x7e87, id, (uint64_t)i, words), words);
+	return own + skewed((w * (rule ? 7 : 5) + (rule ? 1 : 3)) % words, words);
 }
 
 /* n tokens of sample id into out; returns how many there are */

@@ -1,0 +1,80 @@
+# wl-train as a user meets it: options, data, signals, results.
+. "$(dirname "$0")/../cli/tap.sh"
+
+train() {
+	try wl-train "$@" --threads 1 --pin none
+}
+train resnt18
+is "$code $err" "2 wl-train: unknown network 'resnt18' (did you mean resnet18?)" "a network that is none"
+train bert --stps 3
+is "$code $err" "2 wl-train: unknown option --stps (did you mean --steps?)" "an option that is none"
+train bert --size tini
+is "$code $err" "2 wl-train: --size: 'tini' is not one of tiny, small, base (did you mean tiny?)" "a size that is none"
+train bert --steps 1.5
+is "$code $err" "2 wl-train: --steps: expected a whole number, got '1.5'" "half a step"
+train bert --batch 4 --global-batch 8
+is "$code" 2 "batch per rank and global batch exclude each other"
+train bert --task sorting
+is "$code $err" "2 wl-train: bert cannot do 'sorting'; its tasks are masked-lm and classification" "a task that is none"
+
+train bert --steps 2 --quiet --json
+is "$code $(jq -r '"\(.schema) \(.network) \(.steps) \(.samples)"' <<<"$out")" "0 wattlaw.train/1 bert 2 16" \
+	"the result is JSON"
+is "$(jq '.loss > 0 and .step_s > 0 and .gradient_bytes > 0' <<<"$out")" true "with loss, step time and gradient size"
+
+wl-train gpt2 --steps 0 --threads 1 --pin none --quiet --json >out 2>err &
+pid=$!
+sleep 1.5
+kill -TERM $pid
+wait $pid
+is $? 0 "SIGTERM ends a run without end after its step, with success"
+is "$(jq '.steps > 0' out)" true "and the result is printed"
+
+# CIFAR: 10 records of label, 3072 bytes
+for i in 0 1 2 3 4 5 6 7 8 9; do
+	printf "\\x0$i"
+	head -c 3072 /dev/zero | tr '\0' "\\$((i + 1))00"
+done >cifar.bin
+train resnet18 --data cifar.bin --batch 5 --steps 2 --quiet
+is "$code" 0 "a CIFAR-10 file trains"
+train resnet18 --data cifar.bin --batch 11 --steps 1 --quiet
+is "$code $err" "2 wl-train: the batch of 11 samples is larger than the data set of 10" "a batch larger than the data"
+head -c 5000 cifar.bin >cut.bin
+train resnet18 --data cut.bin --steps 1
+is "$code" 2 "a truncated file is refused"
+has "$err" "cut.bin: 5000 bytes is not a whole number of records of 3073 bytes" "and it is said why"
+{ printf '\x0b'; head -c 3072 /dev/zero; } >label.bin
+train resnet18 --data label.bin --steps 1
+is "$code $err" "2 wl-train: label.bin: record 0 has label 11, expected 0 to 9" "a label out of range"
+train resnet18 --data absent.bin --steps 1
+is "$code $err" "2 wl-train: absent.bin: No such file or directory" "a file that is not there"
+
+for i in $(seq 400); do echo "The cat number $i sat on mat $((i % 7)), and slept."; done >text
+train bert --data text --steps 3 --quiet
+is "$code" 0 "a text file trains, with a vocabulary of its words"
+train gpt2 --data text --steps 3 --quiet --sample 20
+is "$code" 0 "a text file trains byte by byte"
+printf '%s\n' the cat sat on mat number and slept , . '##s' '##t' m >vocab
+train bert --data text --vocab vocab --steps 3 --quiet
+is "$code" 0 "a vocabulary file is used"
+train bert --data text --vocab absent --steps 3
+is "$code $err" "2 wl-train: absent: No such file or directory" "a vocabulary that is not there"
+: >empty
+train bert --data empty --steps 1
+is "$code $err" "2 wl-train: empty: the file is empty" "an empty text"
+echo "two words" >short
+train bert --data short --steps 1
+is "$code $err" "2 wl-train: short: 2 tokens are too few for sequences of 32" "a text shorter than a sequence"
+printf '1\tgood\n0\tbad\nworse\n' >lines
+train bert --task classification --data lines --steps 1
+is "$code $err" "2 wl-train: lines:3: expected 'label<TAB>text' with a label from 0 to 999" "a line without a label"
+
+train bert --steps 1 --checkpoint no/such/dir/x --quiet
+is "$code" 1 "a checkpoint that cannot be written is an error"
+train bert --steps 2 --checkpoint c --quiet
+train gpt2 --steps 1 --resume c
+is "$code $err" "2 wl-train: c: a checkpoint of bert --size tiny" "a checkpoint of another network"
+train bert --steps 1 --resume c --seed 4
+is "$code $err" "2 wl-train: c: was trained with --seed 1" "a checkpoint of another seed"
+is "$(ls | grep -c '\.tmp$')" 0 "no half-written checkpoint is left"
+done_testing
