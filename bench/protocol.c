@@ -238,6 +238,79 @@ static int run_scale(struct test_case *c)
 	return rc;
 }
 
+static double truth_cell(const struct test_case *c, double workers, double cap)
+{
+	double sum = 0;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->obs[i].x[FACTOR_WORKERS] != workers ||
+			c->obs[i].x[FACTOR_POWER_LIMIT] != cap)
+			continue;
+		sum += log(c->obs[i].y[QTY_TIME]);
+		n++;
+	}
+	return n ? sum / n : NAN;
+}
+
+static int ask_joint(
+	struct test_case *c, const struct joint *j, double few, double many, double cap, double top)
+{
+	const double x[FACTOR_COUNT] = {many, cap, NAN, NAN};
+	double truth = truth_cell(c, many, cap), t, half;
+	struct outcome *o;
+
+	if (!isfinite(truth))
+		return 0;
+	o = outcome_new(c);
+	if (!o)
+		return -1;
+	joint_eval(j, x, &t, NULL);
+	half = joint_half_width(j, x, 0.9);
+	o->x = cap;
+	o->truth = truth;
+	o->pred = log(t);
+	o->lo = o->pred - half;
+	o->hi = o->pred + half;
+	o->plain = truth_cell(c, few, cap) + truth_cell(c, many, top) - truth_cell(c, few, top);
+	o->plain_lo = o->plain_hi = o->prior = o->prior_sd = NAN;
+	return 0;
+}
+
+/* Every cap is known on the fewest workers, the lowest and highest cap on the most; the others
+ * there are asked. Beside it the product of separate laws: T(1, cap) T(n, highest)/T(1, highest).
+ */
+static int run_joint(struct test_case *c)
+{
+	unsigned n = 0, nw = 0;
+	double *lv = levels(c, FACTOR_POWER_LIMIT, &n), *wk = levels(c, FACTOR_WORKERS, &nw);
+	struct obs *known = mem_calloc(c->n, sizeof(*known));
+	double base[FACTOR_COUNT] = {NAN, NAN, NAN, NAN};
+	struct joint j;
+	size_t k = 0;
+	int rc = lv && wk && known ? 0 : -1;
+
+	if (rc || n < 4 || nw < 2)
+		goto out;
+	for (size_t i = 0; i < c->n; i++) {
+		double w = c->obs[i].x[FACTOR_WORKERS], cap = c->obs[i].x[FACTOR_POWER_LIMIT];
+
+		if (w == wk[0] || (w == wk[nw - 1] && (cap == lv[0] || cap == lv[n - 1])))
+			known[k++] = c->obs[i];
+	}
+	base[FACTOR_WORKERS] = wk[0];
+	base[FACTOR_POWER_LIMIT] = lv[n - 1];
+	if (joint_fit(known, k, base, &j, NULL) != ST_OK)
+		goto out;
+	for (unsigned i = 1; i + 1 < n && rc == 0; i++)
+		rc = ask_joint(c, &j, wk[0], wk[nw - 1], lv[i], lv[n - 1]);
+out:
+	mem_free(known);
+	mem_free(wk);
+	mem_free(lv);
+	return rc;
+}
+
 int case_run(enum protocol p, struct test_case *c, const struct case_list *all)
 {
 	switch (p) {
@@ -249,6 +322,8 @@ int case_run(enum protocol p, struct test_case *c, const struct case_list *all)
 		return run_3probe(c, all);
 	case SCALE_LAST:
 		return run_scale(c);
+	case JOINT_HOLDOUT:
+		return run_joint(c);
 	default:
 		return 0;
 	}

@@ -1,9 +1,13 @@
 /* joint.h: one physical shape in workers, power limit and clock limit together.
  *
- * Step time = t0 + t1/f + exposed communication(workers); a device draws P(f) while it computes and
- * P_wait while it waits; under a cap it runs at the clock where its mean draw meets the cap. So a
- * cap stops biting when devices wait, and a clock limit hides a cap: effects that a product of
- * separate laws cannot have. Fitted on whatever part of the grid exists.
+ * A unit of work keeps the devices busy for
+ *     t_dev = (t0 + t1 u)/n + t_comm (n - 1)/n,    u = (1 + (k/C)^(bs) + (f0/f)^s)^(1/s) /
+ * u(default) where u is how much slower than at full clock they run: as slow as the tighter of
+ * limit and lock asks, so that a low clock hides a limit. The host (input, launches) needs t_host
+ * whatever the devices do, and the slower of the two sets the pace: T = (t_host^s + t_dev^s)^(1/s),
+ * s = 4. So a limit stops biting when devices wait, which a product of separate laws cannot say.
+ * The mean draw follows: P = n (p0 + p_dyn busy u^-m), busy = t_dev/T, never above the limit.
+ * Fitted on whatever part of the grid exists; parameters it says nothing about stay at none.
  */
 #ifndef WATTLAW_MODEL_JOINT_H
 #define WATTLAW_MODEL_JOINT_H
@@ -11,24 +15,46 @@
 #include "base/status.h"
 #include "model/law.h"
 
-#define JOINT_PARAMS 8
-
-struct joint {
-	double p[JOINT_PARAMS]; /* see joint.c for their meaning; scaled by the refs below */
-	bool free[JOINT_PARAMS]; /* which the data determined; the rest stand at their default */
-	double time_ref, power_ref, clock_ref;
-	double lo[FACTOR_COUNT], hi[FACTOR_COUNT]; /* range of evidence; NAN factor never set */
-	double rms_time, rms_power; /* root mean square of ln residuals; NAN when not measured */
-	unsigned n; /* rows used */
-	unsigned n_free;
+enum joint_param {
+	JOINT_T1, /* s per unit of work on one device at full clock, the part that scales with it */
+	JOINT_T0, /* s, the part that no clock touches (memory) */
+	JOINT_K, /* W, limit where it begins to bite */
+	JOINT_B, /* how steeply time rises below it */
+	JOINT_T_HOST, /* s per unit of work that the host needs */
+	JOINT_T_COMM, /* s per unit of work of all-reduce that nothing hides, at many workers */
+	JOINT_P0, /* W of one device that waits */
+	JOINT_P_DYN, /* W more while it computes at full clock */
+	JOINT_M, /* exponent of the draw in the clock: 1, 2 or 3 */
+	JOINT_S, /* how sharply the slower of host and devices wins: 3, 4, 6 or 8 */
+	JOINT_PARAMS
 };
 
-/* ST_RANGE with fewer usable rows than free parameters; ST_INVALID names bad rows. */
-enum status joint_fit(const struct obs *obs, size_t n, struct joint *out, struct err *e);
-/* Time (s per unit of work) and mean power (W over all workers) at a setting; NAN factors are at
- * their default. Either output may be NULL. */
+#define JOINT_LEVELS 16
+
+struct joint {
+	double p[JOINT_PARAMS]; /* outside units; 0 where not free */
+	bool free[JOINT_PARAMS]; /* which the data determined */
+	enum factor pace; /* FACTOR_CLOCK, or FACTOR_CPU_RATE where only that was set */
+	double clock_ref; /* full clock: the highest seen; NAN without */
+	double base[FACTOR_COUNT]; /* what NAN means when asked: the default setting */
+	double lo[FACTOR_COUNT], hi[FACTOR_COUNT]; /* range of evidence; NAN: factor never set */
+	unsigned n_levels; /* worker counts with a level of their own: their boards, their baseline
+			    */
+	double level_n[JOINT_LEVELS], level[JOINT_LEVELS]; /* count; ln time beyond the shape */
+	double rms_time, rms_power; /* root mean square of ln residuals; NAN when not measured */
+	unsigned n, n_free; /* rows used; free parameters of time */
+};
+
+/* base: the default setting (NAN = unknown there). ST_RANGE with fewer usable rows than free
+ * parameters or when nothing varies; ST_INVALID names bad rows. Averages rows of one setting. */
+enum status joint_fit(const struct obs *obs, size_t n, const double base[FACTOR_COUNT],
+	struct joint *out, struct err *e);
+/* Time (s per unit of work) and mean power (W over all workers; NAN unknown) at a setting; NAN
+ * factors are at their default. Either output may be NULL. */
 void joint_eval(
 	const struct joint *j, const double x[FACTOR_COUNT], double *time_s, double *power_w);
-const char *joint_param_name(unsigned i);
+/* Half width of the interval of ln time at x. */
+double joint_half_width(const struct joint *j, const double x[FACTOR_COUNT], double level);
+const char *joint_param_name(enum joint_param p);
 
 #endif

@@ -18,13 +18,7 @@
 #include <stdint.h>
 
 /* The CPU rate is the share of its time a CPU group may run: a clock for whole programs. */
-enum factor {
-	FACTOR_WORKERS,
-	FACTOR_POWER_LIMIT,
-	FACTOR_CLOCK,
-	FACTOR_CPU_RATE,
-	FACTOR_COUNT
-};
+enum factor { FACTOR_WORKERS, FACTOR_POWER_LIMIT, FACTOR_CLOCK, FACTOR_CPU_RATE, FACTOR_COUNT };
 enum quantity { QTY_TIME, QTY_POWER, QTY_ENERGY, QTY_COUNT };
 
 #define FACTOR_BIT(f) (1u << (f))
@@ -108,7 +102,8 @@ double law_eval(const struct law *l, const struct shape *sh, double x);
 /* d ln y / d p, analytic where the row has it, central differences otherwise. */
 void law_jacobian(const struct law *l, const struct shape *sh, double x, double *d);
 
-/* "workers", "power_limit_w", "clock_mhz", "cpu_rate_pct"; "time", "power", "energy". Never NULL. */
+/* "workers", "power_limit_w", "clock_mhz", "cpu_rate_pct"; "time", "power", "energy". Never NULL.
+ */
 const char *factor_name(enum factor f);
 const char *quantity_name(enum quantity q);
 

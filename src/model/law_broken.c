@@ -42,13 +42,13 @@ static void broken_residuals(
 /* Best (k, b) on a coarse grid with y0 projected out: where the search starts. */
 static void broken_start(const struct broken_ctx *c, const double *lo, const double *hi, double *q)
 {
-	static const double slopes[] = {0.3, 0.8, 1.6};
+	static const double slopes[] = {0.4, 1.2};
 	double best = INFINITY;
 
-	for (unsigned ik = 0; ik < 6; ik++) {
-		double lk = lo[1] + (hi[1] - lo[1]) * (ik + 0.5) / 6;
+	for (unsigned ik = 0; ik < 5; ik++) {
+		double lk = lo[1] + (hi[1] - lo[1]) * (ik + 0.5) / 5;
 
-		for (unsigned ib = 0; ib < 3; ib++) {
+		for (unsigned ib = 0; ib < 2; ib++) {
 			double g[LAW_MAX_KNOTS], sw = 0, sr = 0, sse = 0, b = slopes[ib];
 
 			for (unsigned i = 0; i < c->p->n; i++) {
@@ -123,7 +123,7 @@ static void broken_unscale(const struct law *l, struct shape *sh, double xr, dou
 		.name = NAME,                                                                      \
 		.formula = "y0 (1 + (k/x)^(s|b|))^(-sgn(b)/s), s = " #S,                           \
 		.quantities = QTY_BIT(QTY_TIME) | QTY_BIT(QTY_POWER),                              \
-		.factors = FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_CLOCKS,              \
+		.factors = FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_CLOCKS,                         \
 		.n_params = 3,                                                                     \
 		.n_shown = 3,                                                                      \
 		.params = {"y0", "k", "b"},                                                        \

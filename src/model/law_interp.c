@@ -59,7 +59,7 @@ static void interp_unscale(const struct law *l, struct shape *sh, double xr, dou
 		.formula = FORMULA,                                                                \
 		.quantities = QTY_BIT(QTY),                                                        \
 		.factors = FACTOR_BIT(FACTOR_WORKERS) | FACTOR_BIT(FACTOR_POWER_LIMIT) |           \
-			   FACTOR_CLOCKS,                                               \
+			   FACTOR_CLOCKS,                                                          \
 		.n_params = 2,                                                                     \
 		.n_shown = 0,                                                                      \
 		.monotone = DIR,                                                                   \
@@ -124,8 +124,7 @@ const struct law law_parabola = {
 	.name = "parabola",
 	.formula = "exp(c0 + c1 ln x + c2 ln^2 x)",
 	.quantities = QTY_BIT(QTY_ENERGY) | QTY_BIT(QTY_POWER),
-	.factors = FACTOR_BIT(FACTOR_WORKERS) | FACTOR_BIT(FACTOR_POWER_LIMIT) |
-		   FACTOR_CLOCKS,
+	.factors = FACTOR_BIT(FACTOR_WORKERS) | FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_CLOCKS,
 	.n_params = 3,
 	.n_shown = 3,
 	.params = {"c0", "c1", "c2"},

@@ -83,8 +83,7 @@ const struct law law_offset = {
 	.name = "offset",
 	.formula = "a x^b + c",
 	.quantities = QTY_BIT(QTY_TIME) | QTY_BIT(QTY_POWER) | QTY_BIT(QTY_ENERGY),
-	.factors = FACTOR_BIT(FACTOR_WORKERS) | FACTOR_BIT(FACTOR_POWER_LIMIT) |
-		   FACTOR_CLOCKS,
+	.factors = FACTOR_BIT(FACTOR_WORKERS) | FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_CLOCKS,
 	.n_params = 3,
 	.n_shown = 3,
 	.params = {"a", "b", "c"},

@@ -66,7 +66,11 @@ struct cap_ctx {
 
 static double cap_clock(double c, double p0, double cs, double m)
 {
-	return c >= cs ? 1 : pow((c - p0) / (cs - p0), 1 / m);
+	double f = (c - p0) / (cs - p0);
+
+	if (c >= cs)
+		return 1;
+	return m == 2 ? sqrt(f) : pow(f, 1 / m);
 }
 
 static double cap_sse(struct cap_ctx *c)

@@ -80,7 +80,7 @@ static void poly_unscale(const struct law *l, struct shape *sh, double xr, doubl
 		.name = NAME,                                                                      \
 		.formula = FORMULA,                                                                \
 		.quantities = QTY_BIT(QTY_POWER),                                                  \
-		.factors = FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_CLOCKS,              \
+		.factors = FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_CLOCKS,                         \
 		.n_params = N,                                                                     \
 		.n_shown = N,                                                                      \
 		.params = {__VA_ARGS__},                                                           \

@@ -49,8 +49,7 @@ const struct law law_power = {
 	.name = "power",
 	.formula = "a x^b",
 	.quantities = QTY_BIT(QTY_TIME) | QTY_BIT(QTY_POWER) | QTY_BIT(QTY_ENERGY),
-	.factors = FACTOR_BIT(FACTOR_WORKERS) | FACTOR_BIT(FACTOR_POWER_LIMIT) |
-		   FACTOR_CLOCKS,
+	.factors = FACTOR_BIT(FACTOR_WORKERS) | FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_CLOCKS,
 	.n_params = 2,
 	.n_shown = 2,
 	.params = {"a", "b"},

@@ -55,7 +55,7 @@ double nls_min(const struct nls_problem *pr, double *p)
 		/* on a bound the transform has no slope and the search could not leave it */
 		u[j] = asin(fmax(-0.98, fmin(0.98, t)));
 	}
-	info = lmder(call, &c, (int)pr->m, (int)pr->n, u, fvec, fjac, (int)pr->m, 1e-9, 1e-9, 0,
+	info = lmder(call, &c, (int)pr->m, (int)pr->n, u, fvec, fjac, (int)pr->m, 1e-8, 1e-7, 0,
 		(int)pr->max_eval, diag, 1, 10, 0, &nfev, &njev, ipvt, qtf, wa1, wa2, wa3, wa4);
 	if (info <= 0)
 		return INFINITY;

@@ -67,6 +67,31 @@ bool la_invert_spd(unsigned n, double a[LA_MAX][LA_MAX], double inv[LA_MAX][LA_M
 	return true;
 }
 
+/* Two columns in closed form: the free solution, else the better of the single columns. */
+static double nnls2(double g[3][3], const double *c, double bb, double *x)
+{
+	double det = g[0][0] * g[1][1] - g[0][1] * g[0][1], s0, s1;
+
+	x[0] = x[1] = 0;
+	if (det > 1e-13 * g[0][0] * g[1][1]) {
+		double a = (c[0] * g[1][1] - c[1] * g[0][1]) / det;
+		double b = (c[1] * g[0][0] - c[0] * g[0][1]) / det;
+
+		if (a >= 0 && b >= 0) {
+			x[0] = a;
+			x[1] = b;
+			return fmax(bb - a * c[0] - b * c[1], 0);
+		}
+	}
+	s0 = g[0][0] > 0 && c[0] > 0 ? c[0] * c[0] / g[0][0] : 0;
+	s1 = g[1][1] > 0 && c[1] > 0 ? c[1] * c[1] / g[1][1] : 0;
+	if (s0 >= s1 && s0 > 0)
+		x[0] = c[0] / g[0][0];
+	else if (s1 > 0)
+		x[1] = c[1] / g[1][1];
+	return fmax(bb - fmax(s0, s1), 0);
+}
+
 double la_nnls(unsigned m, unsigned n, const double *const col[], const double *b, double *x)
 {
 	double g[3][3] = {{0}}, c[3] = {0}, bb = 0, best;
@@ -85,6 +110,8 @@ double la_nnls(unsigned m, unsigned n, const double *const col[], const double *
 			c[j] += col[j][i] * b[i];
 		x[j] = 0;
 	}
+	if (n == 2)
+		return nnls2(g, c, bb, x);
 	best = bb;
 	for (unsigned set = 1; set < (1u << n); set++) {
 		double a[LA_MAX][LA_MAX], rhs[3], sol[3], sse = bb;

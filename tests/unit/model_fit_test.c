@@ -123,7 +123,7 @@ static void boards_are_blocked(void)
 	for (int i = 0; i < 6; i++) {
 		int board = i < 3 ? 1 : 2, k = i < 3 ? i + 1 : i - 3;
 
-		o[i] = (struct obs){.x = {NAN, 100 * (k + 1), NAN},
+		o[i] = (struct obs){.x = {NAN, 100 * (k + 1), NAN, NAN},
 			.y = {NAN, NAN, NAN},
 			.board = (uint32_t)board};
 		o[i].y[QTY_TIME] = pow(k + 1, -0.5) * (board == 2 ? 1.1 : 1);
