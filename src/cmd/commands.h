@@ -11,7 +11,11 @@ int cmd_probe(int argc, char **argv);
 int cmd_restore(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
+int cmd_sim_exec(int argc, char **argv);
+int cmd_sim_job(int argc, char **argv);
+int cmd_sim_profiles(int argc, char **argv);
 int cmd_sim_site(int argc, char **argv);
+int cmd_sim_state(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 

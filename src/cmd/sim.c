@@ -3,7 +3,11 @@
 #include "cmd/commands.h"
 
 static const struct command parts[] = {
+	{"exec", "run a command that sees simulated GPUs", cmd_sim_exec, false},
+	{"job", "a training job on simulated GPUs", cmd_sim_job, false},
+	{"profiles", "list the devices and workloads that can be simulated", cmd_sim_profiles, false},
 	{"site", "replay a job trace of a whole site under power policies", cmd_sim_site, false},
+	{"state", "the truth about the simulated GPUs", cmd_sim_state, false},
 };
 
 int cmd_sim(int argc, char **argv)
