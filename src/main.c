@@ -10,6 +10,7 @@ static const struct command commands[] = {
 	{"keeper", "measure and set for a leader", cmd_keeper, true},
 	{"node", "start one rank of a measured job", cmd_node, true},
 	{"probe", "say what this machine can measure and set", cmd_probe, false},
+	{"report", "write one page with plots, laws and settings", cmd_report, false},
 	{"restore", "put every knob back that was left changed", cmd_restore, false},
 	{"run", "measure one command", cmd_run, false},
 	{"sim", "simulate GPUs, clusters and sites", cmd_sim, false},

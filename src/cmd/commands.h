@@ -8,6 +8,7 @@ int cmd_import(int argc, char **argv);
 int cmd_keeper(int argc, char **argv);
 int cmd_node(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_restore(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_sim(int argc, char **argv);

@@ -91,11 +91,51 @@ static void exponent_text(const struct selection *sel, char *buf, size_t size)
 			p->ci95[b][1]);
 }
 
-static void series_row(const struct law_series *s, struct str *out)
+static void range_text(const struct law_series *s, char *buf, size_t size)
+{
+	const struct series *x = &s->sel->series;
+	char lo[32], hi[32];
+
+	snprintf(buf, size, "%s..%s", factor_text(s->factor, x->x[0], lo, sizeof(lo)),
+		factor_text(s->factor, x->x[x->n - 1], hi, sizeof(hi)));
+}
+
+/* Widths of the columns whose text is as long as the data say. */
+struct widths {
+	int range, where, exponent;
+};
+
+static void widen(int *width, const char *text)
+{
+	int n = (int)strlen(text);
+
+	if (n > *width)
+		*width = n;
+}
+
+static void measure_widths(const struct law_set *set, struct widths *w)
+{
+	char buf[80];
+
+	*w = (struct widths){5, 2, 24};
+	for (size_t i = 0; i < set->n_series; i++) {
+		const struct law_series *s = &set->series[i];
+
+		if (!s->sel)
+			continue;
+		range_text(s, buf, sizeof(buf));
+		widen(&w->range, buf);
+		widen(&w->where, s->where);
+		exponent_text(s->sel, buf, sizeof(buf));
+		widen(&w->exponent, buf);
+	}
+}
+
+static void series_row(const struct law_series *s, const struct widths *w, struct str *out)
 {
 	const struct fit *power = s->sel ? power_of(s->sel) : NULL;
 	const struct fit *best = s->sel ? best_of(s->sel) : NULL;
-	char exponent[64], lo[32], hi[32], range[80];
+	char exponent[64], range[80];
 	const char *where = *s->where ? s->where : "-";
 
 	exponent_text(s->sel, exponent, sizeof(exponent));
@@ -104,11 +144,9 @@ static void series_row(const struct law_series *s, struct str *out)
 			factor_axis(s->factor), where, s->why);
 		return;
 	}
-	factor_text(s->factor, s->sel->series.x[0], lo, sizeof(lo));
-	factor_text(s->factor, s->sel->series.x[s->sel->series.n - 1], hi, sizeof(hi));
-	snprintf(range, sizeof(range), "%s..%s", lo, hi);
-	str_addf(out, "  %-6s  %-11s  %-14s  %-22s  %-27s", quantity_name(s->quantity),
-		factor_axis(s->factor), range, where, exponent);
+	range_text(s, range, sizeof(range));
+	str_addf(out, "  %-6s  %-11s  %-*s  %-*s  %-*s", quantity_name(s->quantity),
+		factor_axis(s->factor), w->range, range, w->where, where, w->exponent, exponent);
 	if (power && power->n > 2)
 		str_addf(out, "  %5.3f", power->r2_log);
 	else
@@ -162,8 +200,10 @@ static void print_text(
 	const struct law_set *set, const char *campaign, const char *workload, struct str *out)
 {
 	const struct law_group *last = NULL;
+	struct widths w;
 	bool any = false;
 
+	measure_widths(set, &w);
 	str_addf(out, "Campaign '%s': %zu runs of %zu workload%s%s%s\n", campaign, set->n_runs,
 		set->n_workloads, set->n_workloads == 1 ? "" : "s", set->host ? " on " : "",
 		set->host ? set->host : "");
@@ -174,14 +214,14 @@ static void print_text(
 			continue;
 		if (s->group != last) {
 			group_head(s->group, out);
-			str_addf(out,
-				"  %-6s  %-11s  %-14s  %-22s  %-27s  %5s  %6s  %6s  %2s  %s\n", "",
-				"factor", "range", "at", "power law, 95 % interval", "R2", "LOO",
-				"MAPE", "n", "best family");
+			str_addf(out, "  %-6s  %-11s  %-*s  %-*s  %-*s  %5s  %6s  %6s  %2s  %s\n",
+				"", "factor", w.range, "range", w.where, "at", w.exponent,
+				"power law, 95 % interval", "R2", "LOO", "MAPE", "n",
+				"best family");
 		}
 		last = s->group;
 		any = true;
-		series_row(s, out);
+		series_row(s, &w, out);
 	}
 	if (!any)
 		str_add(out, "\nNo factor takes two values: nothing to fit.\n");
