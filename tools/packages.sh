@@ -24,6 +24,7 @@ packages_start=(
 # to build every way and run every test, too
 packages_check=(
 	"${packages_start[@]}"
+	chromium
 	clang
 	clang-format
 	git

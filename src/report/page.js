@@ -48,10 +48,16 @@
 		return before > 4 ? Number(s).toLocaleString("en") : s;
 	}
 
+	/* "30.0 kJ" → "30 kJ", for ticks */
+	const trim = (text) => text.replace(/(\.\d*?)0+(?=\s|$)/, "$1").replace(/\.(?=\s|$)/, "");
+	const natural = (a, b) => a.localeCompare(b, "en", { numeric: true });
+	/* "gpu=V100 power_limit=200W" without what the whole group shares */
+	const without = (setting, where) => setting.split(" ").filter((w) => !where.split(" ").includes(w)).join(" ") || setting;
+
 	const percent = (v, sign) => known(v) ? (sign && v > 0 ? "+" : "") + v.toFixed(Math.abs(v) < 9.95 ? 1 : 0) + " %" : "–";
 
 	function factorText(s, x) {
-		return digits(x, 4).replace(/\.?0+$/, (z) => z.startsWith(".") ? "" : z) + (s.unit ? " " + s.unit : "");
+		return trim(digits(x, 4)) + (s.unit ? " " + s.unit : "");
 	}
 
 	function badge(label) {
@@ -91,7 +97,7 @@
 		const out = [];
 
 		if (hi / lo < 8) {
-			const raw = (hi - lo) / 4, p = Math.pow(10, Math.floor(Math.log10(raw)));
+			const raw = (hi - lo) / 5, p = Math.pow(10, Math.floor(Math.log10(raw)));
 			const step = [1, 2, 2.5, 5, 10].map((m) => m * p).find((s) => s >= raw);
 
 			for (let k = Math.ceil(lo / step - 1e-9); k * step <= hi * (1 + 1e-9); k++)
@@ -174,10 +180,10 @@
 					x: { ...axis, min: xs[0] / xpad, max: xs[xs.length - 1] * xpad,
 						title: { display: true, text: FACTOR[s0.factor] + (s0.unit ? " (" + s0.unit + ")" : ""), color: ink },
 						afterBuildTicks: (a) => { a.ticks = dataTicks(xs).map((value) => ({ value })); },
-						ticks: { ...axis.ticks, callback: (v) => digits(v, 4).replace(/\.0+$/, "") } },
+						ticks: { ...axis.ticks, callback: (v) => trim(digits(v, 4)) } },
 					y: { ...axis, min: lo / pad, max: hi * pad,
 						afterBuildTicks: (a) => { a.ticks = niceTicks(lo / pad, hi * pad).map((value) => ({ value })); },
-						ticks: { ...axis.ticks, callback: (v) => si(v, q.unit) } },
+						ticks: { ...axis.ticks, callback: (v) => trim(si(v, q.unit)) } },
 				},
 			},
 		});
@@ -221,7 +227,9 @@
 	/* ---- sections ---- */
 
 	function exponents(group) {
-		const rows = group.series.map((s) => {
+		const order = Object.keys(QUANTITY);
+		const rows = [...group.series].sort((a, b) => order.indexOf(a.quantity) - order.indexOf(b.quantity) ||
+			natural(a.factor + a.at, b.factor + b.at)).map((s) => {
 			const p = s.power;
 			let b = "–";
 
@@ -240,9 +248,12 @@
 		const energy = group.settings.some((s) => known(s.energy_j));
 		const power = group.settings.some((s) => known(s.mean_w));
 		const slow = group.settings.some((s) => known(s.slowdown_pct));
-		const head = ["Setting", "Runs", "Time per " + group.per, "Range"];
+		const repeats = group.settings.some((s) => s.n > 1);
+		const head = ["Setting", "Runs", "Time per " + group.per];
 		const per = group.per === "run" || group.per === "epoch" ? null : group.per + "s/s";
 
+		if (repeats)
+			head.push("Spread");
 		if (per)
 			head.push(per[0].toUpperCase() + per.slice(1));
 		if (slow)
@@ -251,10 +262,11 @@
 			head.push("Mean power");
 		if (energy)
 			head.push("Energy per " + group.per, "Saving", "EDP");
-		const rows = group.settings.map((s) => {
-			const cells = [s.setting + (s.baseline ? "  (default)" : ""), String(s.n), si(s.time_s, "s"),
-				s.n > 1 ? "±" + percent(50 * (s.time_max_s - s.time_min_s) / s.time_s) : "–"];
+		const rows = [...group.settings].sort((a, b) => natural(a.setting, b.setting)).map((s) => {
+			const cells = [without(s.setting, group.where) + (s.baseline ? "  (default)" : ""), String(s.n), si(s.time_s, "s")];
 
+			if (repeats)
+				cells.push(s.n > 1 ? "±" + percent(50 * (s.time_max_s - s.time_min_s) / s.time_s) : "–");
 			if (per)
 				cells.push(known(s.work_per_s) ? digits(s.work_per_s, 4) : "–");
 			if (slow)
@@ -269,11 +281,11 @@
 			el("summary", null, "All " + group.settings.length + " settings"), table(head, rows, 1));
 	}
 
-	function groupSection(group) {
+	function groupSection(group, alone) {
 		const box = el("div"), by = new Map(), grid = el("div", { class: "charts" });
 
 		if (group.where)
-			box.append(el("div", { class: "row", style: "margin-top:14px" }, el("h3", null, group.where), badge(group.label)));
+			box.append(el("div", { class: "row", style: "margin-top:14px" }, el("h3", null, group.where), alone ? null : badge(group.label)));
 		for (const s of group.series) {
 			const key = s.factor + " " + s.quantity;
 
@@ -286,7 +298,7 @@
 		for (const q of ["time", "energy", "power"])
 			for (const list of by.values())
 				if (list[0].quantity === q)
-					grid.append(chart(group, list));
+					grid.append(chart(group, list.sort((a, b) => natural(a.at, b.at))));
 		if (grid.children.length)
 			box.append(grid);
 		if (!group.n_energy)
@@ -310,7 +322,7 @@
 
 		return el("section", { class: "card", id }, head,
 			el("p", { class: "soft" }, [w.domain, runs + " runs", ...sources].filter((x) => x).join(" · ")),
-			...w.groups.map(groupSection));
+			...w.groups.map((g) => groupSection(g, w.groups.length === 1)));
 	}
 
 	function tiles(part) {
