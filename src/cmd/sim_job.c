@@ -245,6 +245,7 @@ int cmd_sim_job(int argc, char **argv)
 	spec.workload = &w;
 	spec.time_scale = (double)o.scale_ppm / 1e6;
 	spec.link_gbytes_s = o.link;
+	spec.max_steps = (uint64_t)o.steps;
 	if (o.no_noise)
 		spec.noise = 0;
 	sigaction(SIGTERM, &sa, NULL);

@@ -10,14 +10,17 @@
 
 #include "base/mem.h"
 
-#define AHEAD    2 /* steps queued beyond the one under way */
+/* Steps queued beyond the last one seen: two, and half a second of them, so that a busy host that
+ * wakes this process late does not starve the devices. */
+#define AHEAD    2
+#define AHEAD_S  0.5
 #define POLL_NS  INT64_C(20000000)
 #define SHORT_NS INT64_C(200000)
 
 struct job {
 	struct world_map *map;
 	int index; /* in the world */
-	uint64_t key, seen;
+	uint64_t key, seen, ahead, max_steps;
 	int first, n_mine;
 };
 
@@ -136,6 +139,18 @@ static enum status make_job(struct world *w, const struct job_spec *s, int *inde
 	return ST_OK;
 }
 
+static uint64_t steps_ahead(const struct gpu_load *l)
+{
+	double n = l->step_s > 0 ? AHEAD_S / l->step_s : 0;
+
+	return n > 1000 ? 1000 : n > AHEAD ? (uint64_t)n : AHEAD;
+}
+
+static uint64_t queue_to(uint64_t max_steps, uint64_t seen, uint64_t ahead)
+{
+	return max_steps && seen + ahead > max_steps ? max_steps : seen + ahead;
+}
+
 static enum status join(
 	struct world_map *m, struct world *w, int index, const struct job_spec *s, struct err *e)
 {
@@ -164,7 +179,7 @@ static enum status join(
 		j->gpu[r] = g;
 		j->pid[r] = (int32_t)getpid();
 		d->job = index + 1;
-		j->queued[r] = AHEAD;
+		j->queued[r] = queue_to(s->max_steps, 0, steps_ahead(&j->load[r]));
 		j->n_joined++;
 	}
 	return ST_OK;
@@ -207,7 +222,9 @@ enum status job_start(
 		world_abort(j->map);
 		goto fail;
 	}
+	j->ahead = steps_ahead(&w->job[j->index].load[spec->first_rank]);
 	world_commit(j->map);
+	j->max_steps = spec->max_steps;
 	j->key = spec->key;
 	j->first = spec->first_rank;
 	j->n_mine = spec->n_mine;
@@ -255,7 +272,7 @@ static enum status queue_more(struct job *j, struct err *e)
 		return err_set(e, ST_LOST, "another rank of this job died");
 	}
 	for (int k = 0; k < j->n_mine; k++)
-		sj->queued[j->first + k] = j->seen + AHEAD;
+		sj->queued[j->first + k] = queue_to(j->max_steps, j->seen, j->ahead);
 	world_commit(j->map);
 	return ST_OK;
 }

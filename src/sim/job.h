@@ -2,7 +2,7 @@
  *
  * The job puts its steps into the world (world.h) and waits for the simulated devices to do them;
  * how long that takes is the physics' business: caps, clocks, temperature, other ranks. It
- * keeps two steps queued, as real frameworks do, so that its own wake-ups do not slow it.
+ * keeps steps queued, as real frameworks do, so that its own wake-ups do not slow it.
  * When the process dies its steps are gone with it.
  */
 #ifndef WATTLAW_SIM_JOB_H
@@ -21,6 +21,7 @@ struct job_spec {
 	int first_rank, n_mine; /* ranks that this process plays */
 	uint64_t key; /* the same in every process of the job */
 	int gpu[WORLD_RANKS]; /* NVML index of each of my ranks' devices */
+	uint64_t max_steps; /* never queue more; 0 = no bound */
 	double time_scale; /* 0.1: steps ten times shorter */
 	double noise; /* relative, of a step; negative = the workload's own */
 	int64_t comm_ns; /* of an all-reduce; -1 = from gradient bytes and link_gbytes_s */
