@@ -17,7 +17,12 @@ static const struct knob_info knobs[KNOB_COUNT] = {
 /* Those that find devices of the whole machine first; those whose list can grow last. */
 static const struct backend *const all[] = {
 	&backend_nvml,
+	&backend_amdgpu,
+	&backend_intelgpu,
 	&backend_rapl,
+	&backend_cpufreq,
+	&backend_node,
+	&backend_job,
 	&backend_cgroup,
 	NULL,
 };

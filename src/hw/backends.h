@@ -5,7 +5,12 @@
 #include "hw/backend.h"
 
 extern const struct backend backend_nvml;
+extern const struct backend backend_amdgpu;
+extern const struct backend backend_intelgpu;
 extern const struct backend backend_rapl;
+extern const struct backend backend_cpufreq;
+extern const struct backend backend_node;
+extern const struct backend backend_job;
 extern const struct backend backend_cgroup;
 
 #endif

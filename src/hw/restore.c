@@ -119,6 +119,11 @@ static enum outcome compare(
 		return PUT_BACK; /* cannot be read: what we locked, we unlock */
 	if (st == ST_NOT_FOUND && hw_device(hw, (size_t)id)->kind == DEV_CGROUP)
 		return NOTHING_TO_DO; /* the group is gone, and its limit with it */
+	/* Half-set: parts of it differ, or a command stands where its answer should. */
+	if ((st == ST_INVALID || st == ST_CORRUPT) && en->in_flight)
+		return PUT_BACK;
+	if (st == ST_INVALID)
+		return LEFT_ALONE; /* parts of it were changed by somebody */
 	if (st != ST_OK)
 		return FAILED;
 	if (exactly(cur, &en->found))
