@@ -195,15 +195,14 @@ static const struct opt_help help = {
 		"\n"
 		"Exit codes: 0 every point was measured, 3 some failed, 1 none was measured, 2 a "
 		"mistake in FILE or\n"
-		"options (nothing was changed), 130 interrupted.",
+		"options (nothing was changed), 130 interrupted (128+n by signal n).",
 };
 
 static volatile sig_atomic_t stop_flag;
 
 static void on_stop(int sig)
 {
-	(void)sig;
-	stop_flag = 1;
+	stop_flag = sig;
 }
 
 static void catch_signals(void)
@@ -450,7 +449,7 @@ static int finish(struct show *s, const struct campaign_result *r, enum status s
 	if (st != ST_OK)
 		code = cmd_fail(e) == CMD_USAGE ? CMD_USAGE : CMD_FAILED;
 	else if (r->interrupted)
-		code = 128 + SIGINT;
+		code = 128 + stop_flag;
 	else if (!r->done && r->failed)
 		code = CMD_FAILED;
 	else if (r->failed || r->left)

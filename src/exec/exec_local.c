@@ -364,7 +364,7 @@ static void after_launch(struct local *x)
 	bool lost = launch_keeper_lost(x->launch);
 
 	/* Whoever took the records has stored them by now: next was called again. */
-	if (!x->cancelled && !lost)
+	if (!lost)
 		salvage_remove(launch_shard(x->launch));
 	launch_close(x->launch);
 	x->launch = NULL;
@@ -473,7 +473,7 @@ static bool take_event(
 			x->cfg.began(x->cfg.arg, ev->ticket);
 		break;
 	case LAUNCH_RECORD:
-		point = !x->cancelled && take_record(x, ev, ticket, out);
+		point = take_record(x, ev, ticket, out);
 		break;
 	case LAUNCH_WARN:
 		say(x, ev->text);

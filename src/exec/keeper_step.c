@@ -14,6 +14,7 @@
 
 #define TRACK_MAX       ((size_t)1 << 20)
 #define QUOTA_PERIOD_NS (100 * NS_PER_MS)
+#define GROUPS_NS       (30 * NS_PER_S)
 #define STEPS_MIN       3
 #define STRETCH         10 /* a setting may last this many times its time to see STEPS_MIN steps */
 
@@ -166,12 +167,27 @@ static bool narrow_enough(const struct keeper *k, const struct point_msg *p, int
 	return s.n >= 20 && isfinite(s.ci95_rel) && s.ci95_rel * 1e6 <= (double)p->ci_ppm;
 }
 
+static void give_up(struct keeper *k, int64_t now, const char *why)
+{
+	struct build_window w = {.t0_ns = k->job_start_ns, .t1_ns = now};
+
+	for (; k->cur < k->n_points; k->cur++) {
+		run_rec_warn(&k->points[k->cur].rec, "%s", why);
+		keeper_record(k, &k->points[k->cur], &w, -1, RUN_FAILED);
+	}
+	all_done(k, now);
+}
+
 static void wait_tick(struct keeper *k, int64_t now)
 {
 	const struct step_track *t = &k->track;
 	bool ranks = k->knobs && k->hello.knobs & 1u << KNOB_CPU_RATE;
 
 	if (ranks && !k->groups_ready) {
+		if (now - k->job_start_ns > GROUPS_NS) {
+			give_up(k, now, "not every rank joined its CPU group within 30 s");
+			return;
+		}
 		if (knobs_idle(k->knobs) && now >= k->retry_ns) {
 			k->retry_ns = now + 50 * NS_PER_MS;
 			knobs_post(k->knobs, KNOBS_GROUPS, NULL);

@@ -140,13 +140,26 @@ static enum status pick_devices(struct knobs *k, struct err *e)
 	return st;
 }
 
+/* The back ends that setting needs: no GPU driver for a CPU rate, and CPU groups whatever sensors
+ * the user chose. */
+static const char *needed(const struct hello *h, char *buf, size_t size)
+{
+	if (!(h->knobs & GPU_KNOBS))
+		return "cgroup";
+	if (!h->only)
+		return NULL;
+	snprintf(buf, size, "%.200s%s", h->only, h->knobs & CPU_RATE ? ",cgroup" : "");
+	return buf;
+}
+
 static enum status do_open(struct knobs *k, struct err *e)
 {
+	char only[256];
 	struct backend_env env;
 	enum status st = hw_env_default(&env, e);
 
 	if (st == ST_OK)
-		st = hw_open(&env, k->hello->only, &k->hw, e);
+		st = hw_open(&env, needed(k->hello, only, sizeof only), &k->hw, e);
 	if (st == ST_OK) {
 		struct restore_report rep = {.text = STR_INIT};
 		struct err ignored = ERR_INIT;
