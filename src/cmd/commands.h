@@ -15,6 +15,7 @@ int cmd_sim(int argc, char **argv);
 int cmd_sim_exec(int argc, char **argv);
 int cmd_sim_job(int argc, char **argv);
 int cmd_sim_profiles(int argc, char **argv);
+int cmd_sim_calibrate(int argc, char **argv);
 int cmd_sim_site(int argc, char **argv);
 int cmd_sim_state(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
