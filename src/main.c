@@ -9,6 +9,7 @@ static const struct command commands[] = {
 	{"import", "bring measurements of others into the store", cmd_import, false},
 	{"keeper", "measure and set for a leader", cmd_keeper, true},
 	{"node", "start one rank of a measured job", cmd_node, true},
+	{"predict", "time, energy and cost at a setting never tried", cmd_predict, false},
 	{"probe", "say what this machine can measure and set", cmd_probe, false},
 	{"report", "write one page with plots, laws and settings", cmd_report, false},
 	{"restore", "put every knob back that was left changed", cmd_restore, false},

@@ -7,6 +7,7 @@ int cmd_fit(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_keeper(int argc, char **argv);
 int cmd_node(int argc, char **argv);
+int cmd_predict(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_restore(int argc, char **argv);

@@ -103,6 +103,21 @@ static void other_axes(const struct run_rec *r, struct str *out)
 	setting_text(others, n, SETTING_WHOLE, out);
 }
 
+/* What the runs of a group were on: the name of the first device that counts, else the axis of an
+ * import. */
+static bool note_device(struct law_group *g, const struct run_rec *r)
+{
+	const struct axis_val *a = run_rec_axis_find(r, "gpu");
+
+	if (g->device)
+		return true;
+	for (size_t i = 0; i < r->n_devs; i++) {
+		if (r->devs[i].counted && r->devs[i].kind == DEV_GPU && r->devs[i].name)
+			return rec_set(&g->device, r->devs[i].name);
+	}
+	return !a || !a->text || rec_set(&g->device, a->text);
+}
+
 struct reading {
 	struct law_set *set;
 	bool failed;
@@ -160,7 +175,7 @@ static bool add_run(void *arg, const struct figures *f)
 	other_axes(r, &where);
 	g = where.failed ? NULL : find_group(rd->set, f, str_cstr(&where));
 	str_release(&where);
-	if (!g || !note_energy(g, f) || !note_host(rd->set, r->host) ||
+	if (!g || !note_energy(g, f) || !note_device(g, r) || !note_host(rd->set, r->host) ||
 		!mem_grow((void **)&g->obs, &g->cap, g->n + 1, sizeof(*g->obs), MAX_OBS)) {
 		rd->failed = true;
 		return false;
@@ -351,6 +366,63 @@ enum status law_set_fit(struct law_set *set, struct err *e)
 	return st;
 }
 
+static bool has_word(const char *text, const char *word, size_t n)
+{
+	for (const char *p = text; (p = strstr(p, word)) != NULL; p++) {
+		if (strlen(p) >= n && (p == text || p[-1] == ' ') && (p[n] == ' ' || !p[n]))
+			return true;
+	}
+	return false;
+}
+
+bool law_group_matches(const struct law_group *g, const char *workload, const char *where)
+{
+	if (workload && strcmp(g->workload, workload))
+		return false;
+	while (where && *where) {
+		char word[256];
+		size_t n = strcspn(where, " ,");
+
+		snprintf(word, sizeof(word), "%.*s", (int)n, where);
+		if (n && !has_word(g->where, word, strlen(word)))
+			return false;
+		where += n + (where[n] != '\0');
+	}
+	return true;
+}
+
+enum status law_group_series(
+	const struct law_group *g, enum factor f, enum quantity q, struct series *out)
+{
+	struct obs *slice = mem_calloc(g->n, sizeof(*slice));
+	size_t best = 0, at = 0, n = 0;
+	enum status st = ST_RANGE;
+
+	for (size_t i = 0; slice && i < g->n; i++) {
+		if (i > 0 && same_slice(&g->obs[i], &g->obs[i - 1], f))
+			continue;
+		n = 0;
+		for (size_t k = 0; k < g->n; k++) {
+			if (same_slice(&g->obs[k], &g->obs[i], f))
+				slice[n++] = g->obs[k];
+		}
+		n = distinct_x(slice, n, f);
+		if (n > best) {
+			best = n;
+			at = i;
+		}
+	}
+	n = 0;
+	for (size_t k = 0; slice && k < g->n; k++) {
+		if (same_slice(&g->obs[k], &g->obs[at], f))
+			slice[n++] = g->obs[k];
+	}
+	if (slice)
+		st = series_build(slice, n, f, q, out, NULL);
+	mem_free(slice);
+	return st;
+}
+
 void law_set_release(struct law_set *set)
 {
 	for (size_t i = 0; i < set->n_groups; i++) {
@@ -362,6 +434,7 @@ void law_set_release(struct law_set *set)
 		mem_free(g->label);
 		mem_free(g->source);
 		mem_free(g->work_unit);
+		mem_free(g->device);
 		mem_free(g->energy_note);
 		mem_free(g->scope);
 		mem_free(g->obs);

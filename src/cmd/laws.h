@@ -17,6 +17,7 @@ struct law_group {
 	char *label; /* "measured", "simulated", "imported" */
 	char *source; /* of the first run; NULL when measured here */
 	char *work_unit; /* "sample", "step", "epoch", "run" */
+	char *device; /* kind of device: "V100"; NULL unknown */
 	struct obs *obs; /* one a run */
 	size_t n, cap;
 	size_t n_energy; /* of them with known energy */
@@ -52,6 +53,11 @@ enum status law_set_read(struct store *s, int64_t campaign_id, struct law_set *o
  * where the other factors are at the default. */
 enum status law_set_fit(struct law_set *set, struct err *e);
 void law_set_release(struct law_set *set);
+/* workload NULL = any; every word of where ("batch=32 gpu=V100", NULL = any) is one of its axes. */
+bool law_group_matches(const struct law_group *g, const char *workload, const char *where);
+/* The slice of a group in which f takes most values, as one series. */
+enum status law_group_series(
+	const struct law_group *g, enum factor f, enum quantity q, struct series *out);
 
 /* "power_limit", "workers", "clock_max", "cpu_rate": the axis of a factor, and back (-1). */
 const char *factor_axis(enum factor f);

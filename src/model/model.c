@@ -78,7 +78,7 @@ static enum status find_scaling(struct model *m, const struct obs *o, size_t n, 
 	const struct obs *first = NULL, *g = NULL, *w = NULL;
 	bool counts = false;
 
-	m->scaling = m->opts.scaling;
+	m->scaling = m->opts.scaling == SCALING_MIXED ? SCALING_UNKNOWN : m->opts.scaling;
 	for (size_t i = 0; i < n; i++) {
 		if (!(o[i].global_batch > 0) || !(o[i].x[FACTOR_WORKERS] > 0))
 			continue;
@@ -91,8 +91,12 @@ static enum status find_scaling(struct model *m, const struct obs *o, size_t n, 
 			    first->global_batch / first->x[FACTOR_WORKERS]))
 			w = &o[i];
 	}
-	if (!first || m->scaling == SCALING_MIXED)
+	if (!first)
 		return ST_OK;
+	if (g && w && m->opts.scaling == SCALING_MIXED) {
+		m->scaling = SCALING_MIXED;
+		return ST_OK;
+	}
 	if (g && w)
 		return err_set(e, ST_INVALID,
 			"strong and weak scaling are mixed: row %ld has global batch %g on %g "

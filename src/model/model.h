@@ -20,7 +20,8 @@ struct model_opts {
 	unsigned quantities; /* QTY_BIT mask; 0 = all that were measured */
 	unsigned factors; /* FACTOR_BIT mask; 0 = all that vary */
 	enum scaling scaling; /* what the caller knows; UNKNOWN: derived from the batches.
-			       * MIXED: an import whose batch changes with the count */
+			       * MIXED: such rows are let in (an import whose batch changes with
+			       * the count) and labelled */
 };
 
 /* One factor against one quantity, the other factors held. */

@@ -12,6 +12,7 @@
 #include "model/numeric.h"
 
 #define MIN_CURVES 3
+#define MAX_PROBES 4 /* with more the laws need no help, and the learnt shares do not hold */
 
 void prior_init(struct prior *p, enum factor f, enum quantity q, const char *device, double x_lo,
 	double x_hi)
@@ -87,8 +88,7 @@ double prior_log(const struct prior *p, const struct series *s, double x, double
 
 	if (sd)
 		*sd = NAN;
-	/* probes are few by definition; with more the laws need no help */
-	if (n < 2 || n > LA_MAX - 1 || lx < p->gx_lo - 1e-9 || lx > p->gx_hi + 1e-9)
+	if (n < 2 || n > MAX_PROBES || lx < p->gx_lo - 1e-9 || lx > p->gx_hi + 1e-9)
 		return NAN;
 	for (unsigned c = 0; c < p->n_curves; c++) {
 		if (!centred(p, c, s->lx, n, lx, v))

@@ -27,7 +27,7 @@ void prior_init(struct prior *p, enum factor f, enum quantity q, const char *dev
 /* Add one measured curve. False when it has fewer than 4 points or the prior is full. */
 bool prior_add(struct prior *p, const struct series *s);
 /* ln y at x from the probes in s and the curves; *sd (may be NULL) its standard deviation. NAN when
- * the prior has fewer than 3 curves or x is outside its grid. */
+ * the prior has fewer than 3 curves, s more than 4 points, or x is outside the grid. */
 double prior_log(const struct prior *p, const struct series *s, double x, double *sd);
 
 #endif
