@@ -286,9 +286,8 @@ static void print_reads(struct hw *hw, size_t id)
 			str_addf(&line, " (%s)", status_name(s[ch].st));
 		else if (!info->counter && ch != CH_THROTTLE)
 			str_addf(&line, " %s",
-				unit_format_short(info->unit,
-					unit_to_outside(info->unit, s[ch].value), 4, buf,
-					sizeof(buf)));
+				unit_format_short(
+					info->unit, (double)s[ch].value, 4, buf, sizeof(buf)));
 		if (ch == CH_POWER && power_kind_name(d->power_kind))
 			str_addf(&line, " (%s)", power_kind_name(d->power_kind));
 	}

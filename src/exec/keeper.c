@@ -355,6 +355,7 @@ static void on_start(struct keeper *k, const struct msg *m)
 		k->job_fd = pidfd_open((pid_t)k->job_pid, 0);
 	if (k->shard)
 		shard_put_start(k->shard, k->job_pid, k->job_start_ns);
+	sensors_job(k->sensors, k->job_pid);
 	sensors_kick(k->sensors);
 }
 

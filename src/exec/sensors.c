@@ -12,6 +12,10 @@
 #define UNITS_MAX  16
 #define DRAIN_STEP 512
 
+#define ENERGY_CHANNELS                                                                            \
+	(UINT64_C(1) << CH_ENERGY | UINT64_C(1) << CH_POWER | UINT64_C(1) << CH_POWER_AVERAGE |    \
+		UINT64_C(1) << CH_POWER_INSTANT | UINT64_C(1) << CH_POWER_MODULE)
+
 struct reader { /* one back end */
 	struct sampler *sampler;
 	const char *name;
@@ -19,7 +23,7 @@ struct reader { /* one back end */
 
 struct sensors {
 	char *devices, *only;
-	int64_t period_ns;
+	int64_t period_ns, job_pid;
 	pthread_t opener;
 	_Atomic bool opened;
 	bool begun, joined;
@@ -89,7 +93,7 @@ static void start_unit(struct sensors *s, size_t backend, struct str *warn)
 
 	hw_backend_devices(s->hw, backend, &cfg.first, &cfg.n);
 	for (size_t i = 0; i < cfg.n; i++)
-		any |= s->sel.on[cfg.first + i];
+		any |= s->sel.on[cfg.first + i] && hw_device(s->hw, cfg.first + i)->channels;
 	if (!any || s->n_units == UNITS_MAX)
 		return;
 	u->name = hw_backend(s->hw, cfg.first)->name;
@@ -130,12 +134,20 @@ enum status sensors_begin(
 		st = build_device(b, d, s->sel.on[i], parent);
 		if (st != ST_OK)
 			return err_set(e, st, "out of memory");
-		s->n_on += s->sel.on[i];
+		s->n_on += s->sel.on[i] && d->channels & ENERGY_CHANNELS;
 	}
+	hw_watch_job(s->hw, s->job_pid);
 	for (size_t k = 0; k < hw_n_backends(s->hw); k++)
 		start_unit(s, k, warn);
 	s->begun = true;
 	return ST_OK;
+}
+
+void sensors_job(struct sensors *s, int64_t pid)
+{
+	s->job_pid = pid;
+	if (s->begun)
+		hw_watch_job(s->hw, pid);
 }
 
 size_t sensors_n_on(const struct sensors *s)

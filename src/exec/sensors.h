@@ -21,7 +21,7 @@ bool sensors_opened(const struct sensors *s);
  * in it) and start the samplers. Adds a line to warn for everything a person should know. */
 enum status sensors_begin(
 	struct sensors *s, struct build *b, size_t first_dev, struct str *warn, struct err *e);
-/* Devices selected for measuring; 0 before sensors_begin. */
+/* Selected devices that tell energy or power; 0 before sensors_begin. */
 size_t sensors_n_on(const struct sensors *s);
 /* The devices, in hw order (NULL before sensors_begin), and whether device i is selected. */
 const struct hw *sensors_hw(const struct sensors *s);
@@ -32,6 +32,8 @@ void sensors_why(const struct sensors *s, struct str *out);
 void sensors_drain(
 	struct sensors *s, void (*fn)(void *arg, const struct tagged_sample *ts), void *arg);
 void sensors_kick(struct sensors *s);
+/* The job's root process: its CPU time, memory and I/O are sampled too. */
+void sensors_job(struct sensors *s, int64_t pid);
 /* Has every sampler that is not stuck finished a tick after t_ns? */
 bool sensors_fresh(const struct sensors *s, int64_t t_ns);
 /* Name of a back end whose driver has not answered for longer than age_ns, or NULL. */
