@@ -178,17 +178,18 @@ void sensors_why(const struct sensors *s, struct str *out)
 		str_add(out, "no selected device told its energy or power");
 		return;
 	}
-	n = hw_n_missing(s->hw);
-	if (hw_n_devices(s->hw) && !n) {
-		str_add(out, "no device is selected");
-		return;
-	}
 	str_add(out, "no energy sensor was found");
-	for (size_t i = 0; i < n; i++) {
+	n = out->len;
+	for (size_t i = 0; i < hw_n_missing(s->hw); i++) {
 		const struct hw_missing *m = hw_missing_at(s->hw, i);
 
-		str_addf(out, "%s %s: %s", i ? ";" : ":", m->what, m->why);
+		if (!m->knob)
+			str_addf(out, "%s %s: %s", out->len > n ? ";" : ":", m->what, m->why);
 	}
+	for (size_t i = 0; i < hw_n_devices(s->hw); i++)
+		if (!s->sel.on[i] && hw_device(s->hw, i)->channels & ENERGY_CHANNELS)
+			str_addf(out, "%s %s is not selected", out->len > n ? ";" : ":",
+				hw_device(s->hw, i)->key);
 }
 
 void sensors_drain(

@@ -84,9 +84,9 @@ enum status samples_worst(const struct sample *out, uint64_t wanted)
 	return worst;
 }
 
-void hw_note(struct hw_notes *n, const char *what, const char *why, const char *fix)
+static void note(struct hw_notes *n, const char *what, const char *why, const char *fix, bool knob)
 {
-	struct hw_missing m = {"", "", ""};
+	struct hw_missing m = {"", "", "", knob};
 	void *v;
 
 	if (!n)
@@ -103,4 +103,14 @@ void hw_note(struct hw_notes *n, const char *what, const char *why, const char *
 		return;
 	n->v = v;
 	n->v[n->n++] = m;
+}
+
+void hw_note(struct hw_notes *n, const char *what, const char *why, const char *fix)
+{
+	note(n, what, why, fix, false);
+}
+
+void hw_note_knob(struct hw_notes *n, const char *what, const char *why, const char *fix)
+{
+	note(n, what, why, fix, true);
 }

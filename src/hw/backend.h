@@ -87,6 +87,7 @@ struct sample {
 /* What is missing on this machine and how to get it. */
 struct hw_missing {
 	char what[64], why[192], fix[256];
+	bool knob; /* something that could be set; else something that could be measured */
 };
 
 /* Where back ends leave what they miss. Owned by whoever opened them (hw.c). */
@@ -96,6 +97,8 @@ struct hw_notes {
 };
 /* Add one line, once: the same `what` with the same `why` is kept once. n may be NULL. */
 void hw_note(struct hw_notes *n, const char *what, const char *why, const char *fix);
+/* The same for what cannot be set. */
+void hw_note_knob(struct hw_notes *n, const char *what, const char *why, const char *fix);
 
 /* What a back end may use to find its world; tests point it at a recorded tree. The struct is
  * copied by the back end; what it points to must outlive it. */

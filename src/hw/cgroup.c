@@ -134,12 +134,12 @@ static enum status cg_open(const struct backend_env *env, void **self, struct er
 		char text[192];
 
 		snprintf(text, sizeof(text), "/%.150s is not writable", c->place.base);
-		hw_note(env->notes, WHAT, text,
+		hw_note_knob(env->notes, WHAT, text,
 			c->place.version == 2 ? "run as root, or under `systemd-run --user --scope "
 						"-p Delegate=yes`"
 					      : "run as root, or ask for a cpu cgroup of your own");
 	} else if (st != ST_OK) {
-		hw_note(env->notes, WHAT, why.msg,
+		hw_note_knob(env->notes, WHAT, why.msg,
 			"run as root, or under `systemd-run --user --scope -p Delegate=yes`");
 	}
 	if (st == ST_OK)

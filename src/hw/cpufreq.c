@@ -114,7 +114,7 @@ static enum status cf_open(const struct backend_env *env, void **self, struct er
 		cf_close(f);
 		if (st != ST_OK)
 			return err_set(e, st, "no memory for the CPU clocks");
-		hw_note(env->notes, "CPU clocks",
+		hw_note_knob(env->notes, "CPU clocks",
 			"there is no /sys/devices/system/cpu/cpufreq/policy*",
 			"a virtual machine does not see them; on real hardware enable a cpufreq "
 			"driver "

@@ -216,7 +216,7 @@ static void take_notes(struct hw *hw, struct slot *slot)
 	for (size_t i = 0; i < slot->notes.n; i++) {
 		const struct hw_missing *m = &slot->notes.v[i];
 
-		hw_note(&hw->notes, m->what, m->why, m->fix);
+		(m->knob ? hw_note_knob : hw_note)(&hw->notes, m->what, m->why, m->fix);
 	}
 	slot->notes.n = 0;
 }

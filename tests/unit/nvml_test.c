@@ -253,7 +253,7 @@ static void old_drivers_work(void)
 
 static const struct hw_missing *missing(struct hw *hw)
 {
-	static const struct hw_missing none = {"", "", ""};
+	static const struct hw_missing none = {"", "", "", false};
 
 	return hw_n_missing(hw) ? hw_missing_at(hw, 0) : &none;
 }
