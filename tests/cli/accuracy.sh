@@ -1,0 +1,107 @@
+# The laws against measured data they have not seen: bench/accuracy, and the bars it must reach.
+. "$(dirname "$0")/tap.sh"
+
+accuracy=$BUILD_ROOT/bench/accuracy
+data=${WATTLAW_DATA:-$SOURCE_ROOT/../shared/data}
+
+# A file as others write them: another device, columns in another order, throughput for time, holes, a
+# row without a limit, a device with too few limits.
+{
+	echo "gpu,workload,power_limit_w,throughput,n_gpus,mean_power_w,source,notes"
+	for p in 150 200 250 300 350 400; do
+		for k in 1 2 3 4 5 6 7 8; do
+			awk -v p=$p -v k=$k 'BEGIN { printf "Z9,net%d,%d,%.6f,1,%s,lab,\"a, b\"\n", k, p, 100/(1+((180+10*k)/p)^4)^0.25, p==200?"":p*0.97 }'
+		done
+	done
+	echo "Z9,net1,,55,1,,lab,"
+	echo "Q1,net1,100,3,1,,lab,"
+} >odd.csv
+try "$accuracy" odd.csv
+is "$code:$err" "0:" "a file never seen is read without a complaint"
+printf '%s\n' "$out" | python3 -c '
+import json, sys
+d = {(l["protocol"], l["group"], l["half"]): l for l in map(json.loads, sys.stdin)}
+a = d["caps-loo", "Z9", "all"]
+assert a["n"] == 8 and a["points"] == 32 and 0 <= a["median_pct"] < 1.5, a
+assert {"protocol", "group", "n", "median_pct", "p90_pct", "coverage_pct", "interval_score", "short_pct"} <= set(a)
+assert ("caps-3probe", "Z9", "all") in d and not any(g == "Q1" for _, g, _ in d)
+assert ("caps-loo", "Z9", "odd") in d
+'
+ok $? "every line is a document with the promised fields; groups are devices"
+printf 'a,b\n1\n' >bad.csv
+try "$accuracy" bad.csv
+is "$code" 1 "a row with another number of fields than the header fails"
+has "$err" "bad.csv:2" "and file and line are named"
+try "$accuracy" none.csv
+is "$code" 1 "a missing file fails"
+printf 'x\n1\n' >empty.csv
+try "$accuracy" empty.csv
+is "$code:$out" "0:" "a table of something else has no lines"
+
+if [ ! -r "$data/power_clock.csv" ]; then
+	skip 8 "no measured data in $data (WATTLAW_DATA)"
+	done_testing
+	exit
+fi
+for f in power_clock scaling; do
+	"$accuracy" "$data/$f.csv" >"$f.1"
+	"$accuracy" "$data/$f.csv" --threads 2 >"$f.2"
+	cmp "$f.1" "$f.2"
+	ok $? "$f: one thread and two give the same to the last digit"
+done
+bars() {
+	python3 - "$@" <<-'PY'
+	import json, sys
+	d = {}
+	for f in ("power_clock.1", "scaling.1"):
+	    for l in open(f):
+	        l = json.loads(l)
+	        d[l["protocol"], l["group"], l["half"]] = l
+	bars = {("caps-loo", "V100"): (1.25, 3.7), ("caps-loo", "A40"): (3.2, 5.4), ("caps-3probe", "V100"): (1.5, 4.2),
+	        ("caps-3probe", "A40"): (4.5, 7.5), ("scale-last", "mlperf"): (6.4, 19.5),
+	        ("scale-last", "llm_foundry"): (2.2, 5.8)}
+	good = True
+	what = sys.argv[1]
+	if what == "error":
+	    for (p, g), (med, p90) in bars.items():
+	        for half in ("all", "odd"):
+	            l = d[p, g, half]
+	            if not (l["median_pct"] <= med and l["p90_pct"] <= p90):
+	                good = False
+	                print("#", p, g, half, l["median_pct"], l["p90_pct"], "bar", med, p90)
+	elif what == "joint":
+	    l = d["joint-holdout", "V100", "all"]
+	    print("#", l["median_pct"], l["max_pct"])
+	    good = l["median_pct"] <= 4 and l["max_pct"] <= 8
+	elif what == "sets":
+	    for k, l in d.items():
+	        if l["binomial_p"] < 0.01:
+	            good = False
+	            print("#", *k, "coverage", l["coverage_pct"], "of", l["points"])
+	elif what == "pooled":
+	    for half in ("all", "odd"):
+	        v = [l for k, l in d.items() if k[2] == half]
+	        c = sum(l["coverage_pct"] * l["points"] for l in v) / sum(l["points"] for l in v)
+	        print("# coverage", half, round(c, 2))
+	        good = good and 85 <= c <= 95
+	elif what == "score":
+	    for proto in ("caps-loo", "caps-3probe", "clock-loo", "scale-last"):
+	        v = [l for k, l in d.items() if k[0] == proto and k[2] == "all"]
+	        ours = sum(l["interval_score"] * l["points"] for l in v)
+	        plain = sum(l["power_law"]["interval_score"] * l["power_law"]["points"] for l in v)
+	        if not ours < plain:
+	            good = False
+	            print("#", proto, ours, plain)
+	elif what == "clock":
+	    l = d["clock-loo", "A100", "all"]
+	    good = l["median_pct"] <= 1.2 and l["p90_pct"] <= 2.6
+	sys.exit(not good)
+	PY
+}
+bars error; ok $? "left-out caps, three probes, the largest count: errors under the bars, whole set and unseen half"
+bars joint; ok $? "two caps known on two GPUs: at most 4 % median and 8 % maximum error on the others"
+bars clock; ok $? "left-out clocks of an A100: as good as the best single family"
+bars sets; ok $? "90 % intervals hold in nine of ten on every set (two-sided binomial at 1 %)"
+bars pooled; ok $? "and in 85 to 95 % of all questions together"
+bars score; ok $? "their interval score beats that of the plain power law under every protocol"
+done_testing
