@@ -9,6 +9,7 @@
 #include <math.h>
 #include <unistd.h>
 #include <wattlaw/mark.h>
+#include "tools.h"
 #include "trainer.h"
 
 static volatile sig_atomic_t got_signal;
@@ -225,6 +226,8 @@ static int train(struct trainer *t, struct fault *f)
 	if (loop(t, &p, &r, f))
 		return -1;
 	summary(t, &p, &r);
+	if (t->o->sample && !t->comm.rank)
+		return tools_sample(t, f);
 	return 0;
 }
 
@@ -247,6 +250,12 @@ int main(int argc, char **argv)
 	if (o.version) {
 		puts("wl-train " WATTLAW_VERSION);
 		return 0;
+	}
+	if (o.list) {
+		if (!tools_list(&o, &f))
+			return 0;
+		fprintf(stderr, "wl-train: %s\n", f.msg);
+		return 1;
 	}
 	catch_signals();
 	CPU_ZERO(&cpus);

@@ -57,8 +57,7 @@ static void test_learning(const struct model *m)
 	int want = graphs ? 300 : 80, n;
 
 	snprintf(name, sizeof(name), "%s", m->name);
-	n = train(ARGS(name, "--lr", "0.002", "--optimizer", "adam", "--dropout", "0"), loss, want,
-		NULL);
+	n = train(ARGS(name, "--dropout", "0"), loss, want, NULL);
 	if (!ok(n == want && mean(loss + want - 15, 15) < 0.95 * mean(loss, 15),
 		    "%s: the loss falls", m->name))
 		printf("# %d steps, from %g to %g\n", n, mean(loss, 15),
@@ -69,10 +68,12 @@ static void test_backends(const struct model *m)
 {
 	double a[2] = {0}, b[2] = {1, 1};
 	char name[32];
+	/* inception ends in 1×1 images here: the variance of two samples would magnify rounding */
+	char *batch = !strcmp(m->name, "inception_v3") ? "8" : "2";
 
 	snprintf(name, sizeof(name), "%s", m->name);
-	train(ARGS(name, "--batch", "2", "--lr", "1e-4"), a, 2, NULL);
-	train(ARGS(name, "--batch", "2", "--lr", "1e-4", "--backend", "reference"), b, 2, NULL);
+	train(ARGS(name, "--batch", batch, "--lr", "1e-4"), a, 2, NULL);
+	train(ARGS(name, "--batch", batch, "--lr", "1e-4", "--backend", "reference"), b, 2, NULL);
 	is_near(a[0] / b[0], 1, 1e-5, m->name);
 	is_near(a[1] / b[1], 1, 2e-3, "... and after a step");
 }

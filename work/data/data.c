@@ -62,6 +62,8 @@ int data_open(struct data *d, const struct data_spec *spec, struct fault *f)
 	case DATA_MOLECULE:
 		return data_open_molecule(d, f);
 	case DATA_SEGMENT:
+		if (!spec->path)
+			return data_open_gen_segment(d, f);
 		break;
 	}
 	return fault_set(f, "this kind of data is not built in");

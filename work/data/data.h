@@ -88,6 +88,7 @@ void data_close(struct data *d);
 
 /* Openers, one a file; data_open picks by kind and path. Each fills ops, info and state. */
 int data_open_gen_image(struct data *d, struct fault *f);
+int data_open_gen_segment(struct data *d, struct fault *f);
 int data_open_cifar(struct data *d, struct fault *f);
 int data_open_text(struct data *d, struct fault *f);
 int data_open_molecule(struct data *d, struct fault *f);

@@ -1,44 +1,35 @@
 /* gen_image.c: generated images with something to learn.
  *
- * Each class is a smooth pattern (a few waves per channel); a sample is its class's pattern,
- * shifted by a few pixels, dimmed or brightened, plus noise.
+ * Each class is a smooth pattern: a few plane waves per channel, whole periods across the image. A
+ * sample is its class's pattern, shifted by a few pixels, dimmed or brightened, plus noise.
  */
 #include <math.h>
 #include <stdlib.h>
 #include "data/data.h"
 #include "ops/rng.h"
 
-#define WAVES 4
+#define WAVES   4
+#define PERIODS 4 /* a wave has 0 to 3 of them in each direction */
+#define TAU     6.2831853f
 
 struct gen {
-	float *pattern; /* [class][channel][y][x], periodic */
+	float *sin_x, *cos_x; /* [periods][x] */
 };
 
-static void draw(struct data *d, float *p)
+struct wave {
+	float amp, phase;
+	int kx, ky;
+};
+
+static struct wave wave_of(const struct data *d, int64_t label, int channel, int w)
 {
-	const struct data_info *in = &d->info;
-	float amp[WAVES], fx[WAVES], fy[WAVES], ph[WAVES];
+	uint64_t seed = d->spec.seed;
+	uint64_t i = (uint64_t)((label * d->info.channels + channel) * WAVES + w) * 4;
 
-	for (int64_t k = 0; k < (int64_t)in->classes * in->channels; k++) {
-		for (int w = 0; w < WAVES; w++) {
-			uint64_t i = (uint64_t)(k * WAVES + w) * 4;
-
-			amp[w] = 0.4f + 0.6f * rng_uniform(d->spec.seed, 1, i);
-			/* whole waves across the image, so that a shift wraps */
-			fx[w] = (float)rng_below(d->spec.seed, 1, i + 1, 4) * 6.2831853f /
-				(float)in->width;
-			fy[w] = (float)rng_below(d->spec.seed, 1, i + 2, 4) * 6.2831853f /
-				(float)in->height;
-			ph[w] = 6.2831853f * rng_uniform(d->spec.seed, 1, i + 3);
-		}
-		for (int y = 0; y < in->height; y++)
-			for (int x = 0; x < in->width; x++, p++) {
-				*p = 0;
-				for (int w = 0; w < WAVES; w++)
-					*p += amp[w] *
-					      sinf(fx[w] * (float)x + fy[w] * (float)y + ph[w]);
-			}
-	}
+	return (struct wave){.amp = 0.4f + 0.6f * rng_uniform(seed, 1, i),
+		.kx = (int)rng_below(seed, 1, i + 1, PERIODS),
+		.ky = (int)rng_below(seed, 1, i + 2, PERIODS),
+		.phase = TAU * rng_uniform(seed, 1, i + 3)};
 }
 
 /* roughly normal: the sum of four uniform bytes of one hash, two values a hash */
@@ -55,24 +46,37 @@ static void add_noise(float *v, int64_t n, uint64_t key)
 	}
 }
 
-static void sample(struct data *d, uint64_t id, int label, float *v)
+/* v += amp sin(x part + y part), by the addition theorem from the tables */
+static void add_wave(
+	const struct data *d, const struct wave *w, float gain, int dy, int dx, float *v)
+{
+	const struct gen *g = d->state;
+	int width = d->info.width, height = d->info.height;
+	const float *sx = g->sin_x + w->kx * width, *cx = g->cos_x + w->kx * width;
+
+	for (int y = 0; y < height; y++, v += width) {
+		float angle = w->phase + TAU * (float)(w->ky * (y + dy)) / (float)height +
+			      TAU * (float)(w->kx * dx) / (float)width;
+		float a = gain * w->amp * cosf(angle), b = gain * w->amp * sinf(angle);
+
+		for (int x = 0; x < width; x++)
+			v[x] += a * sx[x] + b * cx[x];
+	}
+}
+
+static void sample(const struct data *d, uint64_t id, int label, float *v)
 {
 	const struct data_info *in = &d->info;
-	struct gen *g = d->state;
 	int64_t plane = (int64_t)in->height * in->width;
-	const float *p = g->pattern + label * in->channels * plane;
 	int dy = (int)rng_below(d->spec.seed, 3, id, 5),
 	    dx = (int)rng_below(d->spec.seed, 4, id, 5);
 	float gain = 0.7f + 0.6f * rng_uniform(d->spec.seed, 5, id);
 
 	for (int c = 0; c < in->channels; c++)
-		for (int y = 0; y < in->height; y++) {
-			const float *row = p + c * plane + (y + dy) % in->height * in->width;
-			float *out = v + c * plane + (int64_t)y * in->width;
+		for (int k = 0; k < WAVES; k++) {
+			struct wave w = wave_of(d, label, c, k);
 
-			for (int x = 0; x < in->width; x++)
-				out[x] = gain *
-					 row[x + dx < in->width ? x + dx : x + dx - in->width];
+			add_wave(d, &w, gain, dy, dx, v + c * plane);
 		}
 	add_noise(v, in->channels * plane, rng_u64(d->spec.seed, 6, id));
 }
@@ -102,7 +106,8 @@ static void close_gen(struct data *d)
 {
 	struct gen *g = d->state;
 
-	free(g->pattern);
+	free(g->sin_x);
+	free(g->cos_x);
 	free(g);
 }
 
@@ -112,8 +117,10 @@ int data_open_gen_image(struct data *d, struct fault *f)
 {
 	const struct data_spec *s = &d->spec;
 	struct gen *g = calloc(1, sizeof(*g));
-	size_t n = (size_t)s->classes * (size_t)s->channels * (size_t)s->height * (size_t)s->width;
+	size_t n = (size_t)PERIODS * (size_t)s->width * sizeof(float);
 
+	if (!g)
+		return fault_set(f, "out of memory for generated images");
 	d->info = (struct data_info){.n_train = s->n_train ? s->n_train : 8192,
 		.n_eval = 512,
 		.channels = s->channels,
@@ -121,12 +128,18 @@ int data_open_gen_image(struct data *d, struct fault *f)
 		.width = s->width,
 		.classes = s->classes,
 		.generated = true};
-	if (!g || !(g->pattern = malloc(n * sizeof(float)))) {
-		free(g);
+	d->state = g;
+	g->sin_x = malloc(n);
+	g->cos_x = malloc(n);
+	if (!g->sin_x || !g->cos_x) {
+		close_gen(d);
 		return fault_set(f, "out of memory for generated images");
 	}
-	d->state = g;
 	d->ops = &ops;
-	draw(d, g->pattern);
+	for (int k = 0; k < PERIODS; k++)
+		for (int x = 0; x < s->width; x++) {
+			g->sin_x[k * s->width + x] = sinf(TAU * (float)(k * x) / (float)s->width);
+			g->cos_x[k * s->width + x] = cosf(TAU * (float)(k * x) / (float)s->width);
+		}
 	return 0;
 }

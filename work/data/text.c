@@ -39,7 +39,8 @@ static int32_t generated(const struct data *d, uint64_t id, int64_t i, int32_t p
 	int32_t own = d->info.special, w = prev - own;
 
 	if (i == 0 || rng_uniform(d->spec.seed, id, (uint64_t)i) < 0.2f)
-		return own + skewed(rng_below(d->spec.seed ^ 0x7e87, id, (uint64_t)i, words), words);
+		return own +
+		       skewed(rng_below(d->spec.seed ^ 0x7e87, id, (uint64_t)i, words), words);
 	return own + skewed((w * (rule ? 7 : 5) + (rule ? 1 : 3)) % words, words);
 }
 

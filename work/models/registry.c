@@ -5,11 +5,15 @@
 const char *const size_name[SIZE_COUNT + 1] = {"tiny", "small", "base", NULL};
 
 extern const struct model model_bert, model_distilbert, model_gpt2, model_resnet18, model_resnet50,
-	model_schnet, model_dimenet, model_pna, model_nnconv;
+	model_schnet, model_dimenet, model_pna, model_nnconv, model_vgg16, model_inception_v3,
+	model_unet;
 
 const struct model *const models[] = {
+	&model_vgg16,
 	&model_resnet18,
 	&model_resnet50,
+	&model_inception_v3,
+	&model_unet,
 	&model_bert,
 	&model_distilbert,
 	&model_gpt2,

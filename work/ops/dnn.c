@@ -328,39 +328,52 @@ static int64_t block_of(const struct md *m, const int64_t *dims)
 	return 0;
 }
 
-/* What the forward pass would like for x, w, y; images fall back to row-major if the wish is not
- * one of the known layouts. */
-static bool choose(struct dnn_conv *c)
+/* What the forward pass would like for x and y; row-major if the wish is none of the known layouts.
+ */
+static bool choose_images(struct dnn_conv *c, const struct md *w)
 {
 	const struct dnn_conv_spec *sp = &c->sp;
 	int64_t xd[] = {sp->n, sp->c, sp->h, sp->w}, yd[] = {sp->n, sp->k, sp->p, sp->q};
-	int64_t wd[] = {sp->k, sp->c, sp->r, sp->s};
-	struct md x = {0}, y = {0}, w = {0};
+	struct md x = {0}, y = {0};
 	struct prim p = {0};
 	bool good = md_tag(&x, 4, xd, dnnl_format_tag_any) &&
 		    md_tag(&y, 4, yd, dnnl_format_tag_any) &&
-		    md_tag(&w, 4, wd, dnnl_format_tag_any) &&
-		    (!sp->bias || md_tag(&c->b, 1, &sp->k, dnnl_x)) &&
-		    conv_pd(&p, PASS_FWD, sp, true, &x, &w, sp->bias ? &c->b : NULL, &y, NULL) &&
+		    conv_pd(&p, PASS_FWD, sp, true, &x, w, sp->bias ? &c->b : NULL, &y, NULL) &&
 		    md_query(&c->x, p.pd, dnnl_query_src_md) &&
 		    md_query(&c->y, p.pd, dnnl_query_dst_md);
 
 	if (good) {
 		c->block_x = block_of(&c->x, xd);
 		c->block_y = block_of(&c->y, yd);
-		if (!c->block_x) {
-			md_release(&c->x);
-			c->block_x = 1;
-			good = md_tag(&c->x, 4, xd, dnnl_nchw);
-		}
-		if (!c->block_y) {
-			md_release(&c->y);
-			c->block_y = 1;
-			good = good && md_tag(&c->y, 4, yd, dnnl_nchw);
-		}
 	}
 	prim_release(&p);
-	/* now with these images; the weights stay free */
+	md_release(&x);
+	md_release(&y);
+	return good;
+}
+
+static bool plain_image(struct md *m, int64_t *block, const int64_t *dims)
+{
+	md_release(m);
+	*block = 1;
+	return md_tag(m, 4, dims, dnnl_nchw);
+}
+
+/* Layouts and the forward primitive. plain: row-major images. */
+static bool forward(struct dnn_conv *c, bool plain)
+{
+	const struct dnn_conv_spec *sp = &c->sp;
+	int64_t xd[] = {sp->n, sp->c, sp->h, sp->w}, yd[] = {sp->n, sp->k, sp->p, sp->q};
+	int64_t wd[] = {sp->k, sp->c, sp->r, sp->s};
+	struct md w = {0};
+	bool good = md_tag(&w, 4, wd, dnnl_format_tag_any) &&
+		    (!sp->bias || md_tag(&c->b, 1, &sp->k, dnnl_x)) &&
+		    (plain || choose_images(c, &w));
+
+	if (good && !c->block_x)
+		good = plain_image(&c->x, &c->block_x, xd);
+	if (good && !c->block_y)
+		good = plain_image(&c->y, &c->block_y, yd);
 	good = good &&
 	       conv_pd(&c->fwd, PASS_FWD, sp, true, &c->x, &w, sp->bias ? &c->b : NULL, &c->y,
 		       NULL) &&
@@ -368,8 +381,6 @@ static bool choose(struct dnn_conv *c)
 	       prim_arg(&c->fwd, DNNL_ARG_SRC, &c->x) &&
 	       prim_arg(&c->fwd, DNNL_ARG_WEIGHTS, &c->w_fwd) &&
 	       prim_arg(&c->fwd, DNNL_ARG_BIAS, &c->b) && prim_arg(&c->fwd, DNNL_ARG_DST, &c->y);
-	md_release(&x);
-	md_release(&y);
 	md_release(&w);
 	return good;
 }
@@ -400,28 +411,58 @@ static bool backward(struct dnn_conv *c)
 	return good;
 }
 
-struct dnn_conv *dnn_conv_new(
-	const struct dnn_conv_spec *sp, const struct dnn_layout *w, struct fault *f)
+static bool is_reference(const struct prim *p)
+{
+	const char *name = NULL;
+
+	return p->pd &&
+	       !dnnl_primitive_desc_query(p->pd, dnnl_query_impl_info_str, 0, (void *)&name) &&
+	       name && !strncmp(name, "ref", 3);
+}
+
+static struct dnn_conv *conv_try(
+	const struct dnn_conv_spec *sp, const struct dnn_layout *w, bool plain)
 {
 	struct dnn_conv *c = calloc(1, sizeof(*c));
 
-	pthread_once(&once, start);
-	if (!engine || !c) {
-		free(c);
-		fault_set(f, "oneDNN could not be started");
+	if (!c)
 		return NULL;
-	}
 	c->sp = *sp;
-	if (choose(c) && md_copy(&c->w, w ? &w->md : &c->w_fwd) &&
+	if (forward(c, plain) && md_copy(&c->w, w ? &w->md : &c->w_fwd) &&
 		(md_equal(&c->w, &c->w_fwd) || reorder_make(&c->to_fwd, &c->w, &c->w_fwd)) &&
 		backward(c))
 		return c;
 	dnn_conv_free(c);
-	fault_set(f,
-		"oneDNN has no convolution for (%lld,%lld,%lld,%lld) with %lld kernels of %dx%d",
-		(long long)sp->n, (long long)sp->c, (long long)sp->h, (long long)sp->w,
-		(long long)sp->k, sp->r, sp->s);
 	return NULL;
+}
+
+/* Some backward passes exist in the blocked layout only as the library's reference, a hundred times
+ * slower (few channels, small images): then row-major, where it has one by matrix products. */
+struct dnn_conv *dnn_conv_new(
+	const struct dnn_conv_spec *sp, const struct dnn_layout *w, struct fault *f)
+{
+	struct dnn_conv *c, *other;
+
+	pthread_once(&once, start);
+	if (!engine) {
+		fault_set(f, "oneDNN could not be started");
+		return NULL;
+	}
+	c = conv_try(sp, w, false);
+	if (c && (is_reference(&c->fwd) || is_reference(&c->data) || is_reference(&c->wgt))) {
+		other = conv_try(sp, w, true);
+		if (other) {
+			dnn_conv_free(c);
+			c = other;
+		}
+	}
+	if (!c)
+		fault_set(f,
+			"oneDNN has no convolution for (%lld,%lld,%lld,%lld) with %lld kernels of "
+			"%dx%d",
+			(long long)sp->n, (long long)sp->c, (long long)sp->h, (long long)sp->w,
+			(long long)sp->k, sp->r, sp->s);
+	return c;
 }
 
 void dnn_conv_free(struct dnn_conv *c)
