@@ -62,8 +62,8 @@ static double cost(const struct problem *pr, const double *v, struct calib_fit *
 			dp = log(s.power_mw / c->power_mw);
 			n_p++;
 		}
-		/* Power readings carry the sensor's gain error, times do not. */
-		sum += 1e4 * (dt * dt + 0.36 * dp * dp);
+		/* Power readings carry the sensor's gain error of several percent, times do not. */
+		sum += 1e4 * (dt * dt + 0.1 * dp * dp);
 		st += dt * dt;
 		sp += dp * dp;
 		if (fit) {
@@ -76,7 +76,7 @@ static double cost(const struct problem *pr, const double *v, struct calib_fit *
 		fit->power_rms = n_p ? sqrt(sp / (double)n_p) : 0;
 	}
 	/* Weak priors, of the size of one percent in one point: a spread of 0.3, no host share. */
-	sum += (l.spread - 0.3) * (l.spread - 0.3) + 16 * l.host_share * l.host_share;
+	sum += (l.spread - 0.3) * (l.spread - 0.3) + l.host_share * l.host_share;
 	/* Keep the free coordinates from running off where the functions are flat. */
 	for (int i = 1; i < DIM; i++)
 		sum += 1e-4 * v[i] * v[i];

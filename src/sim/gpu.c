@@ -57,11 +57,13 @@ static void eval_work(const struct gpu_profile *p, const struct gpu_load *l, dou
 {
 	double base = static_power(p, mem_x);
 	double host = clampd(l->host_share, 0, 1), fixed = 1 - l->clock_share - l->mem_share;
+	/* Kernels that wait longer for memory switch less. */
+	double active = 1 / (1 - l->mem_share + l->mem_share / mem_x);
 	double t_kernel = 0, e_kernel = 0, clock = 0, t_capped = 0, t_mem = 0;
 
 	for (int i = 0; i < GPU_LEVELS; i++) {
 		double z = (i + 0.5) / GPU_LEVELS * 2 - 1;
-		double dyn = l->dyn_mw * (1 + clampd(l->spread, 0, 1) * z);
+		double dyn = active * l->dyn_mw * (1 + clampd(l->spread, 0, 1) * z);
 		double x = x_hi, t;
 		bool capped = dyn > 0 && base + dyn * shape(p, x_hi) > limit_mw;
 

@@ -18,8 +18,8 @@ static atomic_int core_users;
 static struct nv_handle handles[SIM_GPUS][SIM_MIG + 1];
 
 /* Who loads this library can tell that its devices are simulated, whatever else they look like. */
-EXPORT extern const int wattlaw_simulated_nvml;
-EXPORT const int wattlaw_simulated_nvml = 1;
+EXPORT extern const int wl_sim_marker;
+EXPORT const int wl_sim_marker = 1;
 
 nv_dev_t handle_of(int gpu, int mig)
 {

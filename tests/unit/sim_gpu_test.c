@@ -96,7 +96,7 @@ static void test_steady(void)
 	gpu_steady(&v100, &resnet, 250000, 0, 0, &b);
 	is_near(b.rate / a.rate, 1.93, 0.08,
 		"ResNet-50 takes 1.93 times as long at 100 W (Zeus trace)");
-	is_near(b.power_mw / 1000, 220, 5, "and draws 220 W uncapped");
+	is_near(b.power_mw / 1000, 220, 10, "and draws 220 W uncapped, within its fit's error");
 	gpu_steady(&a40, &resnet, 100000, 0, 0, &a);
 	ok(a.power_mw > 100000, "an A40 overshoots a 100 W cap (%.0f W)", a.power_mw / 1000);
 }

@@ -126,7 +126,7 @@ static void test_identity(void)
 		"a wrong struct version is refused");
 	is_int(F(fn_du, "nvmlDeviceGetPowerUsage")((nv_dev_t)text, &n), NV_INVALID,
 		"a foreign handle is refused");
-	ok(sym("wattlaw_simulated_nvml") != NULL, "the library says that it simulates");
+	ok(sym("wl_sim_marker") != NULL, "the library says that it simulates");
 	is_int(F(fn_v, "nvmlShutdown")(), 0, "shut down");
 	is_int(F(fn_du, "nvmlDeviceGetPowerUsage")(a, &n), NV_UNINITIALIZED, "nothing works after");
 	is_int(F(fn_v, "nvmlInit")(), 0, "the old name of init works");
