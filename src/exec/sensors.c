@@ -97,10 +97,15 @@ static void start_unit(struct sensors *s, size_t backend, struct str *warn)
 	if (!any || s->n_units == UNITS_MAX)
 		return;
 	u->name = hw_backend(s->hw, cfg.first)->name;
-	if (sampler_start(s->hw, &cfg, &u->sampler, &e))
-		str_addf(warn, "%s cannot be sampled: %s\n", u->name, e.msg);
-	else
+	switch (sampler_start(s->hw, &cfg, &u->sampler, &e)) {
+	case ST_OK:
 		s->n_units++;
+		break;
+	case ST_NOT_FOUND: /* knobs without sensors, such as CPU groups: nothing to say */
+		break;
+	default:
+		str_addf(warn, "%s cannot be sampled: %s\n", u->name, e.msg);
+	}
 }
 
 enum status sensors_begin(

@@ -67,6 +67,7 @@ enum status build_device(struct build *b, const struct device *dev, bool on, int
 	struct meter_config cfg = {.energy_wrap = dev->energy_wrap,
 		.max_power_mw = dev->max_power_mw,
 		.refresh_ns = dev->refresh_ns,
+		.period_ns = b->cfg.period_ns,
 		.power_kind = dev->power_kind};
 	struct build_dev *d;
 

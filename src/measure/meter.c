@@ -27,6 +27,7 @@ enum status meter_new(const struct meter_config *cfg, struct meter **out)
 	if (!m->cfg.gain_ppm)
 		m->cfg.gain_ppm = 1000000;
 	m->source = CH_COUNT;
+	m->cc.period_ns = m->pc.period_ns = cfg->period_ns;
 	/* The first points exist from the start, so that pushing never has nothing. */
 	if (!mem_grow((void **)&m->c, &m->cap_c, 64, sizeof(*m->c), METER_MAX) ||
 		!mem_grow((void **)&m->p, &m->cap_p, 64, sizeof(*m->p), METER_MAX)) {
@@ -108,6 +109,8 @@ static void cadence_read(struct cadence *c, int64_t t, bool changed)
 		c->dt[c->n_dt++ % METER_RECENT] = t - c->last_read;
 		if (c->n_dt < METER_RECENT || c->n_dt % 8 == 0)
 			c->typical_ns = median(c->dt, c->n_dt);
+		if (c->typical_ns < c->period_ns)
+			c->typical_ns = c->period_ns;
 	}
 	if (changed) {
 		if (c->last_change)

@@ -38,6 +38,8 @@ struct meter_config {
 	int64_t energy_wrap; /* uJ modulus, 0 = none */
 	int64_t max_power_mw; /* more is a spike; 0 = unknown */
 	int64_t refresh_ns; /* documented refresh, 0 = detect */
+	int64_t period_ns; /* of sampling: extra reads in between make no gap of what is regular; 0
+			      = unknown */
 	int64_t max_gap_ns; /* a longer hole in the samples is not bridged; 0 = 5 periods seen */
 	enum power_kind power_kind;
 	/* Correction for part-time sensors, 0 = none. Where one is set the result carries

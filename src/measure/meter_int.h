@@ -37,7 +37,8 @@ struct cadence {
 	int64_t dt[METER_RECENT]; /* between reads */
 	int64_t change[METER_RECENT]; /* between changes */
 	uint64_t n_dt, n_change;
-	int64_t typical_ns; /* median of dt, 0 = unknown */
+	int64_t typical_ns; /* median of dt, at least the sampling period; 0 = unknown */
+	int64_t period_ns; /* of sampling, as told */
 };
 
 struct meter {

@@ -415,6 +415,18 @@ static void faults_of_power(void)
 	is_near((double)e.mean_mw.v, 2e5, 1e3, "its mean is not diluted");
 	meter_free(f.m);
 
+	/* two reads close together at the start (the edge of a run) do not make the period look
+	 * short */
+	f = feed_new((struct meter_config){
+		.max_power_mw = 300000, .refresh_ns = 20 * MS, .period_ns = 100 * MS});
+	for (int64_t t = 0; t < 5 * MS; t += MS)
+		push(&f, CH_POWER, t, 200000, ST_OK);
+	steady(&f, false, true, 100 * MS, 12 * S, 0);
+	e = ask(&f, 50 * MS, 11 * S);
+	ok(!(e.flags & METER_GAP) && e.energy_uj.st == ST_OK,
+		"extra reads make no gap of the regular ones");
+	meter_free(f.m);
+
 	/* falls off the bus at 6 s (R33) */
 	f = feed_new(known);
 	steady(&f, true, true, 0, 6 * S, 0);
