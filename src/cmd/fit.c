@@ -11,8 +11,10 @@
 
 struct fit_cmd {
 	const char *db, *workload;
-	bool json;
+	bool json, all;
 };
+
+#define MAX_SLICES 4 /* more of one kind are a wall of numbers */
 
 #define AT(m) .offset = offsetof(struct fit_cmd, m)
 
@@ -24,6 +26,12 @@ static const struct opt table[] = {
 		AT(workload),
 		.arg = "NAME",
 		.help = "only this workload",
+		.flags = OPT_NO_CONFIG},
+	{.type = OPT_FLAG,
+		.short_name = 'a',
+		.name = "all",
+		AT(all),
+		.help = "every slice, also where there are more than four of a kind",
 		.flags = OPT_NO_CONFIG},
 	{.type = OPT_FLAG,
 		.name = "json",
@@ -196,12 +204,26 @@ static void group_head(const struct law_group *g, struct str *out)
 	str_addf(out, ", %zu runs\n", g->n);
 }
 
+/* How many slices there are of the factor and quantity of s. */
+static size_t slices_of(const struct law_set *set, const struct law_series *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < set->n_series; i++) {
+		const struct law_series *o = &set->series[i];
+
+		n += o->group == s->group && o->factor == s->factor && o->quantity == s->quantity;
+	}
+	return n;
+}
+
 static void print_text(
-	const struct law_set *set, const char *campaign, const char *workload, struct str *out)
+	const struct law_set *set, const char *campaign, const struct fit_cmd *o, struct str *out)
 {
 	const struct law_group *last = NULL;
 	struct widths w;
 	bool any = false;
+	size_t hidden = 0;
 
 	measure_widths(set, &w);
 	str_addf(out, "Campaign '%s': %zu runs of %zu workload%s%s%s\n", campaign, set->n_runs,
@@ -210,8 +232,12 @@ static void print_text(
 	for (size_t i = 0; i < set->n_series; i++) {
 		const struct law_series *s = &set->series[i];
 
-		if (workload && strcmp(s->group->workload, workload))
+		if (o->workload && strcmp(s->group->workload, o->workload))
 			continue;
+		if (!o->all && !s->at_baseline && slices_of(set, s) > MAX_SLICES) {
+			hidden++;
+			continue;
+		}
 		if (s->group != last) {
 			group_head(s->group, out);
 			str_addf(out, "  %-6s  %-11s  %-*s  %-*s  %-*s  %5s  %6s  %6s  %2s  %s\n",
@@ -226,6 +252,9 @@ static void print_text(
 	if (!any)
 		str_add(out, "\nNo factor takes two values: nothing to fit.\n");
 	str_addc(out, '\n');
+	if (hidden)
+		str_addf(out, "%zu more laws away from the default of the other factors: --all\n",
+			hidden);
 	energy_notes(set, out);
 }
 
@@ -335,7 +364,7 @@ static int run_fit(const struct fit_cmd *o, const char *name)
 		goto out;
 	}
 	if (!o->json)
-		print_text(&laws, c.name ? c.name : "all", o->workload, &out);
+		print_text(&laws, c.name ? c.name : "all", o, &out);
 	else if (!json_line(document(&laws, c.name ? c.name : "all", o->workload), &out))
 		out.failed = true;
 	if (out.failed) {

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -355,6 +356,28 @@ static enum status fit_factor(
 	return st;
 }
 
+/* Groups as they came; in each the factors, time before power before energy, then the slices in
+ * order of the other factors. */
+static int compare_series(const void *pa, const void *pb)
+{
+	const struct law_series *a = pa, *b = pb;
+
+	if (a->group != b->group)
+		return a->group < b->group ? -1 : 1;
+	if (a->factor != b->factor)
+		return a->factor < b->factor ? -1 : 1;
+	if (a->quantity != b->quantity)
+		return a->quantity < b->quantity ? -1 : 1;
+	for (int k = 0; k < FACTOR_COUNT; k++) {
+		double x = a->obs[0].x[k], y = b->obs[0].x[k];
+
+		/* Within a slice the factor itself may begin anywhere. */
+		if (k != (int)a->factor && x != y && !(isnan(x) && isnan(y)))
+			return x < y ? -1 : 1;
+	}
+	return 0;
+}
+
 enum status law_set_fit(struct law_set *set, struct err *e)
 {
 	enum status st = ST_OK;
@@ -363,6 +386,8 @@ enum status law_set_fit(struct law_set *set, struct err *e)
 		for (int f = 0; f < FACTOR_COUNT && !st; f++)
 			st = fit_factor(set, &set->groups[i], (enum factor)f, e);
 	}
+	if (!st && set->n_series)
+		qsort(set->series, set->n_series, sizeof(*set->series), compare_series);
 	return st;
 }
 

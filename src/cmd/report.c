@@ -12,6 +12,7 @@
 
 struct report_cmd {
 	const char *db, *output;
+	int64_t last;
 	bool json;
 };
 
@@ -25,7 +26,16 @@ static const struct opt table[] = {
 		AT(output),
 		.def = "report.html",
 		.arg = "FILE",
-		.help = "where to write the page, - for standard output (report.html)",
+		.help = "where to write the page, - for standard output",
+		.flags = OPT_NO_CONFIG},
+	{.type = OPT_INT,
+		.short_name = 'l',
+		.name = "last",
+		AT(last),
+		.min = 1,
+		.max = 1000,
+		.arg = "N",
+		.help = "the N latest campaigns, on one page",
 		.flags = OPT_NO_CONFIG},
 	{.type = OPT_FLAG,
 		.name = "json",
@@ -42,18 +52,63 @@ static const struct opt_help help = {
 	.more = "The page is one file and loads nothing from the network.",
 };
 
-static bool add_part(struct store *s, const char *name, json_t *parts, struct err *e)
+static bool add_campaign(
+	struct store *s, const struct campaign_info *c, json_t *parts, struct err *e)
 {
-	struct campaign_info c = {.id = 0};
-	json_t *part;
+	json_t *part = report_part(s, c, e);
 
-	if (!(name && !strcmp(name, "all")) && store_campaign_find(s, name, &c, e))
-		return false;
-	part = report_part(s, &c, e);
-	campaign_info_release(&c);
 	if (part && json_array_append_new(parts, part))
 		err_set(e, ST_NOMEM, "report: out of memory");
 	return part && !e->st;
+}
+
+static bool add_named(struct store *s, const char *name, json_t *parts, struct err *e)
+{
+	struct campaign_info c = {.id = 0};
+	bool good;
+
+	if (!(name && !strcmp(name, "all")) && store_campaign_find(s, name, &c, e))
+		return false;
+	good = add_campaign(s, &c, parts, e);
+	campaign_info_release(&c);
+	return good;
+}
+
+struct latest {
+	struct store *s;
+	json_t *parts;
+	struct err *e;
+	int64_t skip; /* older ones to pass over */
+	bool failed;
+};
+
+static bool count_campaign(void *arg, const struct campaign_info *c)
+{
+	(void)c;
+	++*(int64_t *)arg;
+	return true;
+}
+
+static bool add_latest(void *arg, const struct campaign_info *c)
+{
+	struct latest *l = arg;
+
+	if (l->skip-- > 0)
+		return true;
+	l->failed = !add_campaign(l->s, c, l->parts, l->e);
+	return !l->failed;
+}
+
+static bool add_last(struct store *s, int64_t n, json_t *parts, struct err *e)
+{
+	struct latest l = {s, parts, e, 0, false};
+	int64_t all = 0;
+
+	if (store_each_campaign(s, count_campaign, &all, e))
+		return false;
+	l.skip = all - n;
+	return all ? !store_each_campaign(s, add_latest, &l, e) && !l.failed
+		   : add_named(s, NULL, parts, e);
 }
 
 static int write_report(const struct report_cmd *o, char **names, int n)
@@ -65,8 +120,10 @@ static int write_report(const struct report_cmd *o, char **names, int n)
 	bool good = !store_open(store_default_path(o->db), false, &s, &e);
 	int code;
 
-	for (int i = 0; good && i < (n ? n : 1); i++)
-		good = add_part(s, n ? names[i] : NULL, parts, &e);
+	if (good && !n)
+		good = add_last(s, o->last ? o->last : 1, parts, &e);
+	for (int i = 0; good && i < n; i++)
+		good = add_named(s, names[i], parts, &e);
 	if (!good) {
 		json_decref(parts);
 		code = cmd_fail(&e);

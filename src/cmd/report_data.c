@@ -108,6 +108,7 @@ static json_t *series_json(struct build *b, const struct law_series *s)
 	set(b, j, "factor", json_text(factor_axis(s->factor)));
 	set(b, j, "unit", json_text(units[s->factor] ? units[s->factor] : ""));
 	set(b, j, "at", json_text(s->where));
+	set(b, j, "at_baseline", json_boolean(s->at_baseline));
 	set(b, j, "points", points);
 	set(b, j, "n", json_integer(s->sel ? s->sel->series.n : 0));
 	set(b, j, "curve", s->sel ? curve_json(b, s) : json_array());
@@ -416,7 +417,9 @@ static json_t *method_json(struct build *b, const struct method *m, const struct
 		str_clear(&s);
 	}
 	row_texts(b, rows, "Commands", &m->commands);
-	str_add(&s, c->options ? c->options : "");
+	/* A sweep keeps its file as the plan, which is shown whole. */
+	if (c->options && !(c->plan && !strcmp(c->options, c->plan)))
+		str_add(&s, c->options);
 	row(b, rows, "Options", &s);
 	str_release(&s);
 	row_texts(b, rows, "Program", &m->versions);

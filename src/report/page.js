@@ -196,6 +196,18 @@
 				e.target.drawNow();
 	}, { rootMargin: "1500px" }) : null;
 
+	/* At most five curves a plot: the one at the default and others spread evenly. */
+	function some(list) {
+		const most = 5, sorted = list.sort((a, b) => natural(a.at, b.at));
+
+		if (sorted.length <= most)
+			return sorted;
+		const keep = new Set([sorted.findIndex((s) => s.at_baseline)]);
+		for (let i = 0; keep.size < most && i < most; i++)
+			keep.add(Math.round(i * (sorted.length - 1) / (most - 1)));
+		return sorted.filter((s, i) => keep.has(i));
+	}
+
 	function chart(group, list) {
 		const q = QUANTITY[list[0].quantity], s0 = list[0];
 		const what = q.title + (s0.quantity === "power" ? "" : " per " + group.per) + " against " + FACTOR[s0.factor];
@@ -241,7 +253,10 @@
 					s.best && known(s.best.loo) ? s.best.family + " (" + percent(s.best.loo) + ")" : "–"] };
 		});
 
-		return table(["Quantity", "Factor", "At", "Exponent b [95 %]", "R²", "LOO", "MAPE", "n", "Best family (LOO)"], rows, 3);
+		const shown = rows.length > 24 ? el("details", null, el("summary", null, "All " + rows.length + " laws")) : el("div");
+
+		shown.append(table(["Quantity", "Factor", "At", "Exponent b [95 %]", "R²", "LOO", "MAPE", "n", "Best family (LOO)"], rows, 3));
+		return shown;
 	}
 
 	function settings(group) {
@@ -298,7 +313,7 @@
 		for (const q of ["time", "energy", "power"])
 			for (const list of by.values())
 				if (list[0].quantity === q)
-					grid.append(chart(group, list.sort((a, b) => natural(a.at, b.at))));
+					grid.append(chart(group, some(list)));
 		if (grid.children.length)
 			box.append(grid);
 		if (!group.n_energy)
