@@ -8,12 +8,13 @@
 #include "base/opt.h"
 #include "cmd/cmd.h"
 #include "cmd/commands.h"
+#include "cmd/site_laws.h"
 #include "sim/site_trace.h"
 
 #define MAX_POLICIES 16
 
 struct site_opts {
-	const char *jobs, *classes;
+	const char *jobs, *classes, *laws, *db;
 	struct opt_strings policies;
 	int64_t gpus, idle_mw, host_mw, slowdown_ppm, depth;
 	double price_kwh, price_gpu_hour, carbon, pue;
@@ -35,8 +36,19 @@ static const struct opt table[] = {
 		.name = "classes",
 		.offset = offsetof(struct site_opts, classes),
 		.arg = "FILE",
-		.help = "how each class of jobs slows down and draws under caps (INI)",
-		.flags = OPT_REQUIRED},
+		.help = "how each class of jobs slows down and draws under caps (INI)"},
+	{.type = OPT_TEXT,
+		.short_name = 'l',
+		.name = "laws",
+		.offset = offsetof(struct site_opts, laws),
+		.arg = "CAMPAIGN",
+		.help = "instead of --classes: the fitted laws of the workloads of the same names",
+		.flags = OPT_NO_CONFIG},
+	{.type = OPT_TEXT,
+		.name = "db",
+		.offset = offsetof(struct site_opts, db),
+		.arg = "FILE",
+		.help = "database of --laws; default: WATTLAW_DB, else wattlaw.db"},
 	{.type = OPT_INT,
 		.short_name = 'g',
 		.name = "gpus",
@@ -126,7 +138,8 @@ static const struct opt table[] = {
 };
 
 static const struct opt_help help = {
-	.usage = "wattlaw sim site --jobs TRACE --classes CURVES --gpus N [--policy POLICY]...",
+	.usage = "wattlaw sim site --jobs TRACE --gpus N (--classes CURVES | --laws CAMPAIGN) "
+		 "[--policy POLICY]...",
 	.summary = "What would a whole centre have used under another power policy? All simulated.",
 	.more = "A trace with start times is replayed from them: policy none gives it back, and "
 		"under a\n"
@@ -305,6 +318,10 @@ int cmd_sim_site(int argc, char **argv)
 		code = cmd_usage("unexpected '%s'", argv[operand]);
 		goto out;
 	}
+	if (!o.classes == !o.laws) {
+		code = cmd_usage("give either --classes FILE or --laws CAMPAIGN");
+		goto out;
+	}
 	st = parse_policy("none", &o, &rows[n++], &e);
 	for (size_t i = 0; i < o.policies.n && !st; i++) {
 		if (!strcmp(o.policies.v[i], "none"))
@@ -318,8 +335,12 @@ int cmd_sim_site(int argc, char **argv)
 		st = site_trace_read(o.jobs, &trace, &e);
 	if (!st) {
 		classes = mem_calloc(trace.n_classes, sizeof(*classes));
-		st = classes ? site_classes_read(o.classes, &trace, classes, &e)
-			     : err_set(&e, ST_NOMEM, "out of memory");
+		if (!classes)
+			st = err_set(&e, ST_NOMEM, "out of memory");
+		else if (o.laws)
+			st = site_laws_read(o.db, o.laws, &trace, classes, &e);
+		else
+			st = site_classes_read(o.classes, &trace, classes, &e);
 	}
 	for (size_t i = 0; i < n && !st; i++) {
 		st = site_run(&rows[i].cfg, classes, trace.n_classes, trace.jobs, trace.n,
