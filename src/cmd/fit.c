@@ -6,17 +6,23 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "cmd/fit_detail.h"
 #include "cmd/laws.h"
 #include "record/record_json.h"
 
 struct fit_cmd {
-	const char *db, *workload;
-	bool json, all;
+	const char *db, *workload, *where;
+	int factor, quantity; /* 0 = all, else one more than the enum */
+	bool json, all, compare, plot;
 };
 
 #define MAX_SLICES 4 /* more of one kind are a wall of numbers */
 
 #define AT(m) .offset = offsetof(struct fit_cmd, m)
+
+static const char *const factor_choices[] = {
+	"all", "workers", "power_limit", "clock_max", "cpu_rate", NULL};
+static const char *const quantity_choices[] = {"all", "time", "power", "energy", NULL};
 
 static const struct opt table[] = {
 	{.type = OPT_TEXT, .name = "db", AT(db), .arg = "FILE", .help = "the store (wattlaw.db)"},
@@ -26,6 +32,38 @@ static const struct opt table[] = {
 		AT(workload),
 		.arg = "NAME",
 		.help = "only this workload",
+		.flags = OPT_NO_CONFIG},
+	{.type = OPT_TEXT,
+		.name = "at",
+		AT(where),
+		.arg = "AXES",
+		.help = "only runs with these other axes: \"batch=32 gpu=V100\"",
+		.flags = OPT_NO_CONFIG},
+	{.type = OPT_CHOICE,
+		.name = "factor",
+		AT(factor),
+		.choices = factor_choices,
+		.def = "all",
+		.arg = "AXIS",
+		.help = "only laws in this factor",
+		.flags = OPT_NO_CONFIG},
+	{.type = OPT_CHOICE,
+		.name = "quantity",
+		AT(quantity),
+		.choices = quantity_choices,
+		.def = "all",
+		.arg = "WHAT",
+		.help = "only laws of this quantity",
+		.flags = OPT_NO_CONFIG},
+	{.type = OPT_FLAG,
+		.name = "compare",
+		AT(compare),
+		.help = "list every family with its parameters and errors",
+		.flags = OPT_NO_CONFIG},
+	{.type = OPT_FLAG,
+		.name = "plot",
+		AT(plot),
+		.help = "draw data and law",
 		.flags = OPT_NO_CONFIG},
 	{.type = OPT_FLAG,
 		.short_name = 'a',
@@ -52,6 +90,13 @@ static const struct opt_help help = {
 		"and the family that predicts left-out points best. Nothing is printed that was "
 		"not fitted.",
 };
+
+static bool wanted(const struct fit_cmd *o, const struct law_series *s)
+{
+	return law_group_matches(s->group, o->workload, o->where) &&
+	       (!o->factor || o->factor == (int)s->factor + 1) &&
+	       (!o->quantity || o->quantity == (int)s->quantity + 1);
+}
 
 /* The law whose leave-one-out error is best; the power law where none has one. */
 static const struct fit *best_of(const struct selection *s)
@@ -102,9 +147,10 @@ static void exponent_text(const struct selection *sel, char *buf, size_t size)
 static void range_text(const struct law_series *s, char *buf, size_t size)
 {
 	const struct series *x = &s->sel->series;
+	double least = isfinite(x->x_nominal_min) ? x->x_nominal_min : x->x[0];
 	char lo[32], hi[32];
 
-	snprintf(buf, size, "%s..%s", factor_text(s->factor, x->x[0], lo, sizeof(lo)),
+	snprintf(buf, size, "%s..%s", factor_text(s->factor, least, lo, sizeof(lo)),
 		factor_text(s->factor, x->x[x->n - 1], hi, sizeof(hi)));
 }
 
@@ -168,6 +214,9 @@ static void series_row(const struct law_series *s, const struct widths *w, struc
 		str_addf(out, "%s (LOO %.1f %%)", best->law->name, best->loo_pct);
 	else
 		str_add(out, "-");
+	if (s->sel->verdict == VERDICT_UNDETERMINED && s->sel->repeats_needed)
+		str_addf(out, "; effect undetermined, %u runs a setting would tell",
+			s->sel->repeats_needed);
 	str_addc(out, '\n');
 }
 
@@ -232,13 +281,15 @@ static void print_text(
 	for (size_t i = 0; i < set->n_series; i++) {
 		const struct law_series *s = &set->series[i];
 
-		if (o->workload && strcmp(s->group->workload, o->workload))
+		if (!wanted(o, s))
 			continue;
 		if (!o->all && !s->at_baseline && slices_of(set, s) > MAX_SLICES) {
 			hidden++;
 			continue;
 		}
 		if (s->group != last) {
+			if (last)
+				fit_joint(last, out);
 			group_head(s->group, out);
 			str_addf(out, "  %-6s  %-11s  %-*s  %-*s  %-*s  %5s  %6s  %6s  %2s  %s\n",
 				"", "factor", w.range, "range", w.where, "at", w.exponent,
@@ -248,7 +299,13 @@ static void print_text(
 		last = s->group;
 		any = true;
 		series_row(s, &w, out);
+		if (s->sel && o->compare)
+			fit_compare(s, out);
+		if (s->sel && o->plot)
+			fit_plot(s, out);
 	}
+	if (last)
+		fit_joint(last, out);
 	if (!any)
 		str_add(out, "\nNo factor takes two values: nothing to fit.\n");
 	str_addc(out, '\n');
@@ -300,6 +357,12 @@ static json_t *law_json(
 			? json_null()
 			: json_boolean(sel->verdict == VERDICT_SENSITIVE),
 		failed);
+	set(j, "verdict", json_string(verdict_name(sel->verdict)), failed);
+	set(j, "repeats_needed",
+		sel->repeats_needed ? json_integer(sel->repeats_needed) : json_null(), failed);
+	set(j, "aicc", json_number(f->aicc), failed);
+	set(j, "weight", json_number(sel->weight[f - sel->fits]), failed);
+	set(j, "combined_loo_pct", json_number(sel->combined_loo_pct), failed);
 	set(j, "range", json_pack("[f,f]", f->x_min, f->x_max), failed);
 	set(j, "note", *f->note ? json_text(f->note) : json_null(), failed);
 	set(j, "label", json_text(s->group->label), failed);
@@ -308,15 +371,16 @@ static json_t *law_json(
 	return j;
 }
 
-static json_t *document(const struct law_set *laws, const char *campaign, const char *workload)
+static json_t *document(const struct law_set *laws, const char *campaign, const struct fit_cmd *o)
 {
 	json_t *doc = json_object(), *list = json_array(), *unfitted = json_array();
+	json_t *joint = json_array();
 	bool failed = false;
 
 	for (size_t i = 0; i < laws->n_series; i++) {
 		const struct law_series *s = &laws->series[i];
 
-		if (workload && strcmp(s->group->workload, workload))
+		if (!wanted(o, s))
 			continue;
 		if (!s->sel) {
 			json_array_append_new(unfitted,
@@ -336,6 +400,15 @@ static json_t *document(const struct law_set *laws, const char *campaign, const 
 	set(doc, "campaign", json_text(campaign), &failed);
 	set(doc, "runs", json_integer((json_int_t)laws->n_runs), &failed);
 	set(doc, "laws", list, &failed);
+	for (size_t i = 0; i < laws->n_groups; i++) {
+		json_t *j = law_group_matches(&laws->groups[i], o->workload, o->where)
+				    ? fit_joint_json(&laws->groups[i])
+				    : NULL;
+
+		if (j && json_array_append_new(joint, j))
+			failed = true;
+	}
+	set(doc, "joint", joint, &failed);
 	set(doc, "unfitted", unfitted, &failed);
 	if (!failed)
 		return doc;
@@ -365,7 +438,7 @@ static int run_fit(const struct fit_cmd *o, const char *name)
 	}
 	if (!o->json)
 		print_text(&laws, c.name ? c.name : "all", o, &out);
-	else if (!json_line(document(&laws, c.name ? c.name : "all", o->workload), &out))
+	else if (!json_line(document(&laws, c.name ? c.name : "all", o), &out))
 		out.failed = true;
 	if (out.failed) {
 		cmd_error("out of memory");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/model.h"
 
 #define MAX_GROUPS 100000
 #define MAX_OBS    10000000
@@ -299,6 +300,7 @@ static enum status fit_series(struct law_set *set, const struct law_group *g, en
 	struct law_series *s;
 	struct series points;
 	struct err why = ERR_INIT;
+	enum scaling scaling;
 	size_t known = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -320,7 +322,11 @@ static enum status fit_series(struct law_set *set, const struct law_group *g, en
 		return err_set(e, ST_NOMEM, "fitting: out of memory");
 	memcpy(s->obs, obs, n * sizeof(*obs));
 	s->n = n;
-	if (series_build(obs, n, f, q, &points, &why) || select_laws(&points, s->sel, &why)) {
+	/* an import is taken as it is, and predict labels it; of our own runs a mixture is a
+	 * mistake */
+	if ((f == FACTOR_WORKERS && strcmp(g->label, "imported") &&
+		    scaling_of(obs, n, &scaling, &why)) ||
+		series_build(obs, n, f, q, &points, &why) || select_laws(&points, s->sel, &why)) {
 		mem_free(s->sel);
 		s->sel = NULL;
 		snprintf(s->why, sizeof(s->why), "%.150s", why.msg);

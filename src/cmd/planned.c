@@ -94,6 +94,10 @@ enum status planned_ask(const struct law_group *g, const struct model *m, const 
 	out->power_w = out->per_unit.y[QTY_POWER];
 	out->throughput = (struct interval){1 / t->value, 1 / t->hi, 1 / t->lo, t->level};
 	cost_of(terms, out->workers, &out->time_s, &out->energy_j, &out->cost);
+	if (!strcmp(g->work_unit, "step") && isfinite(m->base[FACTOR_WORKERS]) &&
+		out->workers != m->base[FACTOR_WORKERS])
+		out->warning = "times are per step: another worker count may do another amount of "
+			       "work in one";
 	if (w->epochs > 0 && m->scaling != SCALING_STRONG && isfinite(m->base[FACTOR_WORKERS]) &&
 		out->workers != m->base[FACTOR_WORKERS])
 		out->warning =

@@ -24,7 +24,6 @@ static const struct opt table[] = {
 		.help = "only this workload",
 		PLAIN},
 	{.type = OPT_TEXT,
-		.short_name = 'a',
 		.name = "at",
 		AT(where),
 		.arg = "AXES",

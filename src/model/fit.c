@@ -109,6 +109,7 @@ static double variance(const struct series *s, const double *r, unsigned n_param
 static void covariance(struct fit *f, const struct series *s, double var)
 {
 	double a[LA_MAX][LA_MAX] = {{0}}, inv[LA_MAX][LA_MAX] = {{0}}, scale[LA_MAX];
+	bool blind[LA_MAX] = {false};
 	unsigned np = f->law->n_shown;
 
 	for (unsigned i = 0; i < s->n; i++) {
@@ -121,8 +122,9 @@ static void covariance(struct fit *f, const struct series *s, double var)
 	}
 	for (unsigned j = 0; j < np; j++) {
 		scale[j] = a[j][j] > 0 ? sqrt(a[j][j]) : 1;
-		if (!(a[j][j] > 0))
-			a[j][j] = 1e-300; /* the data say nothing about it */
+		blind[j] = !(a[j][j] > 0); /* the data say nothing about it */
+		if (blind[j])
+			a[j][j] = 1;
 	}
 	for (unsigned j = 0; j < np; j++)
 		for (unsigned k = 0; k < np; k++)
@@ -130,7 +132,9 @@ static void covariance(struct fit *f, const struct series *s, double var)
 	f->has_cov = la_invert_spd(np, a, inv);
 	for (unsigned j = 0; j < np && f->has_cov; j++)
 		for (unsigned k = 0; k < np; k++)
-			f->cov[j][k] = var * inv[j][k] / (scale[j] * scale[k]);
+			f->cov[j][k] = blind[j] || blind[k]
+					       ? (j == k ? INFINITY : 0)
+					       : var * inv[j][k] / (scale[j] * scale[k]);
 }
 
 static void parameter_intervals(struct fit *f)
@@ -139,6 +143,9 @@ static void parameter_intervals(struct fit *f)
 
 	for (unsigned i = 0; i < f->law->n_shown; i++) {
 		double half = t * sqrt(f->cov[i][i]);
+
+		if (!isfinite(half))
+			continue;
 
 		f->ci95[i][0] = f->sh.p[i] - half;
 		f->ci95[i][1] = f->sh.p[i] + half;
@@ -186,7 +193,7 @@ void fit_law(const struct law *l, const struct series *s, struct fit *f)
 		sst += s->w[i] * (s->ly[i] - mean) * (s->ly[i] - mean);
 	f->r2_log = sst > 0 ? 1 - sse / sst : NAN;
 	f->mape_pct = 100 * ape / sw;
-	if (s->n > l->n_params + 2)
+	if (s->n > l->n_params + 2 && !f->sh.n_knots)
 		f->aicc = s->n * log(fmax(sse / s->n, 1e-10)) + 2.0 * (l->n_params + 1) +
 			  2.0 * (l->n_params + 1) * (l->n_params + 2) / (s->n - l->n_params - 2.0);
 	var = variance(s, r, l->n_params, &f->df);

@@ -71,14 +71,12 @@ static void base_values(struct model *m, const struct obs *o, size_t n)
 	}
 }
 
-/* Strong scaling keeps the global batch, weak the batch per worker. Rows that do neither are of two
- * kinds of run and no law describes both. */
-static enum status find_scaling(struct model *m, const struct obs *o, size_t n, struct err *e)
+enum status scaling_of(const struct obs *o, size_t n, enum scaling *out, struct err *e)
 {
 	const struct obs *first = NULL, *g = NULL, *w = NULL;
 	bool counts = false;
 
-	m->scaling = m->opts.scaling == SCALING_MIXED ? SCALING_UNKNOWN : m->opts.scaling;
+	*out = SCALING_UNKNOWN;
 	for (size_t i = 0; i < n; i++) {
 		if (!(o[i].global_batch > 0) || !(o[i].x[FACTOR_WORKERS] > 0))
 			continue;
@@ -91,23 +89,33 @@ static enum status find_scaling(struct model *m, const struct obs *o, size_t n, 
 			    first->global_batch / first->x[FACTOR_WORKERS]))
 			w = &o[i];
 	}
-	if (!first)
-		return ST_OK;
-	if (g && w && m->opts.scaling == SCALING_MIXED) {
-		m->scaling = SCALING_MIXED;
-		return ST_OK;
-	}
-	if (g && w)
+	if (g && w) {
+		*out = SCALING_MIXED;
 		return err_set(e, ST_INVALID,
 			"strong and weak scaling are mixed: row %ld has global batch %g on %g "
-			"workers, row %ld "
-			"%g on %g, row %ld %g on %g; fit them apart, or as an import with mixed "
+			"workers, "
+			"row %ld %g on %g, row %ld %g on %g; fit them apart, or as an import with "
+			"mixed "
 			"scaling",
 			first->row, first->global_batch, first->x[FACTOR_WORKERS], g->row,
 			g->global_batch, g->x[FACTOR_WORKERS], w->row, w->global_batch,
 			w->x[FACTOR_WORKERS]);
+	}
 	if (counts)
-		m->scaling = g ? SCALING_WEAK : SCALING_STRONG;
+		*out = g ? SCALING_WEAK : SCALING_STRONG;
+	return ST_OK;
+}
+
+/* What the rows show, or what the caller knows; a mixture only if the caller lets it in. */
+static enum status find_scaling(struct model *m, const struct obs *o, size_t n, struct err *e)
+{
+	struct err why = ERR_INIT;
+	enum status st = scaling_of(o, n, &m->scaling, &why);
+
+	if (m->scaling == SCALING_UNKNOWN && m->opts.scaling != SCALING_MIXED)
+		m->scaling = m->opts.scaling;
+	if (st != ST_OK && m->opts.scaling != SCALING_MIXED)
+		return err_set(e, st, "%s", why.msg);
 	return ST_OK;
 }
 

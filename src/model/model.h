@@ -67,6 +67,10 @@ struct answer {
 enum status model_predict(
 	const struct model *m, const double x[FACTOR_COUNT], struct answer *out, struct err *e);
 
+/* How the batches of these rows go with the workers. Strong scaling keeps the global batch, weak
+ * the batch per worker; rows that do neither are of two kinds of run that no law describes both:
+ * ST_INVALID names three of them, and *out is SCALING_MIXED. */
+enum status scaling_of(const struct obs *o, size_t n, enum scaling *out, struct err *e);
 const char *scaling_name(enum scaling s);
 
 #endif
