@@ -8,6 +8,7 @@
 #include "base/mem.h"
 
 #define BUSY_PPM      50000 /* utilisation above which a machine is not idle */
+#define IDLE_ABOVE    1.02
 #define DISTURBED_PPM 10000 /* share of thermal or hardware throttling that spoils a run */
 #define MAX_PHASES    256 /* of the job's own, in one record */
 #define MAX_MARKS     4096
@@ -319,6 +320,15 @@ static void fill_energy(const struct build *b, const struct build_dev *d,
 		(m.power_channel == CH_POWER && d->d.power_kind == POWER_KIND_AVERAGE))
 		r->window_ns = QTY(METER_AVERAGE_NS);
 	r->idle_mw = idle_power(b, d, rec);
+	/* Without a utilisation to tell, "idle" above what the job drew was somebody's load. */
+	if (r->idle_mw.st == ST_OK && m.mean_mw.st == ST_OK &&
+		(double)r->idle_mw.v > IDLE_ABOVE * (double)m.mean_mw.v) {
+		run_rec_warn(rec,
+			"%s drew more before the job than during it: idle power and net energy are "
+			"unknown",
+			d->d.name);
+		r->idle_mw = QTY_NONE(ST_UNKNOWN);
+	}
 	if (r->idle_mw.st == ST_OK && has_value(m.energy_uj)) {
 		seconds = to_s(w->t1_ns - w->t0_ns) * (double)m.coverage_ppm.v / 1e6;
 		r->net_uj = (struct qty){
