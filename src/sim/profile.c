@@ -145,6 +145,26 @@ static enum status set_clocks(
 	return st;
 }
 
+int64_t profile_bound(enum unit u)
+{
+	switch (u) {
+	case UNIT_POWER:
+		return 1000000000;
+	case UNIT_TIME:
+		return INT64_C(8640000000000000);
+	case UNIT_FREQ:
+		return 100000000;
+	case UNIT_TEMP:
+		return 1000000;
+	case UNIT_ENERGY:
+		return INT64_C(1000000000000000000);
+	case UNIT_RATIO:
+		return 2000000;
+	default:
+		return INT64_MAX;
+	}
+}
+
 static enum status set_number(const struct ini *ini, const struct ini_entry *en,
 	const struct field *f, void *at, struct err *e)
 {
@@ -164,9 +184,8 @@ static enum status set_number(const struct ini *ini, const struct ini_entry *en,
 	if (v < 0)
 		return err_at(
 			e, ini->file, en->line, en->value_col, "'%s' must not be negative", f->key);
-	if (f->kind == D_RATIO && v > 2000000)
-		return err_at(e, ini->file, en->line, en->value_col, "'%s' must not exceed 200%%",
-			f->key);
+	if (v > profile_bound(f->unit))
+		return err_at(e, ini->file, en->line, en->value_col, "'%s' is too large", f->key);
 	switch (f->kind) {
 	case F_INT:
 		if (v > INT32_MAX)

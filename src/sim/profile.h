@@ -14,6 +14,7 @@
 #include "base/ini.h"
 #include "base/status.h"
 #include "base/str.h"
+#include "base/units.h"
 #include "sim/gpu.h"
 
 /* Made by profiles/table.py; ended by a NULL name. */
@@ -51,6 +52,10 @@ enum status profile_gpu_text(
 	const char *file, const char *text, size_t len, struct gpu_profile *out, struct err *e);
 enum status profile_workload_text(
 	const char *file, const char *text, size_t len, struct workload *out, struct err *e);
+
+/* The largest quantity that makes sense in profiles and scenarios (1 MW, 100 days, 100 GHz, 1000
+ * degC, 1e12 J); beyond it sums would overflow. */
+int64_t profile_bound(enum unit u);
 
 /* Names of the built-ins, one a line. */
 void profile_list(struct str *out, bool workloads);

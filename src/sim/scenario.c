@@ -151,6 +151,8 @@ static enum status parse_unit(const struct at *a, enum unit u, const char *text,
 		return bad(a, "%s", why.msg);
 	if (*out < 0)
 		return bad(a, "'%s' must not be negative", text);
+	if (*out > profile_bound(u))
+		return bad(a, "'%s' is too large", text);
 	return ST_OK;
 }
 

@@ -125,7 +125,8 @@ static enum status parse_square(
 		unit_parse(UNIT_RATIO, w[5], &duty, &why))
 		return err_at(e, ini->file, en->line, en->value_col, "%s", why.msg);
 	if (g->sq_period_ns < 1000000 || g->sq_period_ns > INT64_C(1000000000000) || duty < 0 ||
-		duty > 1000000 || g->sq_hi_mw < 0 || g->sq_lo_mw < 0)
+		duty > 1000000 || g->sq_hi_mw < 0 || g->sq_lo_mw < 0 ||
+		g->sq_hi_mw > profile_bound(UNIT_POWER) || g->sq_lo_mw > profile_bound(UNIT_POWER))
 		return err_at(e, ini->file, en->line, en->value_col,
 			"the period must lie between 1ms and 1000s, the duty between 0%% and "
 			"100%%");
@@ -181,6 +182,8 @@ static enum status set_key(struct sim_gpu_cfg *g, const struct ini *ini, const s
 	if (v < 0)
 		return err_at(e, ini->file, en->line, en->value_col, "'%s' must not be negative",
 			en->key);
+	if (v > profile_bound(keys[k].unit))
+		return err_at(e, ini->file, en->line, en->value_col, "'%s' is too large", en->key);
 	switch (keys[k].kind) {
 	case K_RATIO:
 		d = (double)v / 1e6;
