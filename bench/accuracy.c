@@ -4,10 +4,10 @@
  *
  * One JSON line for each protocol, group and half. half "odd" holds the series whose name hash is
  * odd: no constant was learnt from them. Errors are per series (mean over its hidden settings),
- * median and p90 over the series; coverage is of the 90 % intervals over all hidden settings;
- * interval_score is the mean of Gneiting and Raftery (2007) on 100 ln y, so its unit is percent.
- * power_law holds the same figures of the plain power law. --dump prints what the learning script
- * reads instead.
+ * median and p90 over the series; refused counts questions beyond the evidence, which have none;
+ * coverage is of the 90 % intervals over all hidden settings; interval_score is the mean of
+ * Gneiting and Raftery (2007) on 100 ln y, so its unit is percent. power_law holds the same figures
+ * of the plain power law. --dump prints what the learning script reads instead.
  */
 #include <math.h>
 #include <pthread.h>
@@ -58,7 +58,7 @@ static int run_all(enum protocol p, struct case_list *l, unsigned n_threads)
 
 struct tally {
 	double *err; /* one per series */
-	unsigned n_series, n_points, n_hits, n_short;
+	unsigned n_series, n_points, n_hits, n_short, n_refused;
 	double score, worst;
 };
 
@@ -78,6 +78,7 @@ static void tally_add(struct tally *t, const struct test_case *c, bool plain)
 	double sum = 0;
 	unsigned n = 0;
 
+	t->n_refused += c->n_refused;
 	for (size_t i = 0; i < c->n_out; i++) {
 		const struct outcome *o = &c->out[i];
 		double y = plain ? o->plain : o->pred, lo = plain ? o->plain_lo : o->lo,
@@ -109,7 +110,7 @@ static void print_tally(struct tally *t, double max)
 		t->score / t->n_points, 100.0 * t->n_short / t->n_points, t->n_points,
 		stat_binomial_two_sided(t->n_hits, t->n_points, LEVEL));
 	if (max > 0)
-		printf(",\"max_pct\":%.3f", max);
+		printf(",\"max_pct\":%.3f,\"refused\":%u", max, t->n_refused);
 }
 
 /* group NULL: all groups together. */

@@ -14,8 +14,9 @@
 
 const char *protocol_name(enum protocol p)
 {
-	static const char *const names[PROTOCOL_COUNT] = {
-		"caps-loo", "caps-3probe", "clock-loo", "scale-last", "joint-holdout"};
+	static const char *const names[PROTOCOL_COUNT] = {"caps-loo", "caps-3probe", "clock-loo",
+		"scale-last", "joint-holdout", "caps-loo-power", "caps-loo-energy",
+		"clock-loo-power", "clock-loo-energy"};
 
 	return names[p];
 }
@@ -119,7 +120,8 @@ static double time_of(const struct tidy *t, size_t row, const char *column)
 
 static int add_device_row(const struct tidy *t, size_t row, enum protocol p, struct case_list *l)
 {
-	bool clock = p == CLOCK_LOO, joint = p == JOINT_HOLDOUT;
+	bool clock = p == CLOCK_LOO || p == CLOCK_LOO_POWER || p == CLOCK_LOO_ENERGY,
+	     joint = p == JOINT_HOLDOUT;
 	const char *other = clock ? "power_limit_w" : "sm_clock_mhz";
 	char name[768], network[128], group[192];
 	struct obs o;
@@ -130,6 +132,9 @@ static int add_device_row(const struct tidy *t, size_t row, enum protocol p, str
 	o.x[FACTOR_WORKERS] = tidy_number(t, row, "n_gpus");
 	o.y[QTY_TIME] = time_of(t, row, "time_s");
 	o.y[QTY_POWER] = tidy_number(t, row, "mean_power_w");
+	o.y[QTY_ENERGY] = tidy_number(t, row, "energy_j");
+	if (!(o.y[QTY_ENERGY] > 0))
+		o.y[QTY_ENERGY] = NAN;
 	if (!(o.y[QTY_POWER] > 0)) /* an empty or zero cell is not a measurement */
 		o.y[QTY_POWER] = NAN;
 	if (!(o.x[clock ? FACTOR_CLOCK : FACTOR_POWER_LIMIT] > 0) || !(o.y[QTY_TIME] > 0) ||

@@ -28,16 +28,16 @@ static struct outcome *outcome_new(struct test_case *c)
 	return o;
 }
 
-/* Mean ln time of the rows at x of factor f, the truth that a prediction is held against. */
-static double truth_at(const struct test_case *c, enum factor f, double x)
+/* Mean ln y of the rows at x of factor f, the truth that a prediction is held against. */
+static double truth_at(const struct test_case *c, enum factor f, enum quantity q, double x)
 {
 	double sum = 0;
 	unsigned n = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
-		if (c->obs[i].x[f] != x)
+		if (c->obs[i].x[f] != x || isnan(c->obs[i].y[q]))
 			continue;
-		sum += log(c->obs[i].y[QTY_TIME]);
+		sum += log(c->obs[i].y[q]);
 		n++;
 	}
 	return sum / n;
@@ -69,8 +69,8 @@ static double *levels(const struct test_case *c, enum factor f, unsigned *n)
 }
 
 /* Fit the rows whose level index is not hidden. NULL when no law can be fitted. */
-static struct selection *fit_rest(
-	const struct test_case *c, enum factor f, const double *lv, unsigned n, const bool *hidden)
+static struct selection *fit_rest(const struct test_case *c, enum factor f, enum quantity q,
+	const double *lv, unsigned n, const bool *hidden)
 {
 	struct obs *rest = mem_calloc(c->n, sizeof(*rest));
 	struct selection *s = mem_calloc(1, sizeof(*s));
@@ -81,7 +81,7 @@ static struct selection *fit_rest(
 		for (unsigned j = 0; j < n; j++)
 			if (c->obs[i].x[f] == lv[j] && !hidden[j])
 				rest[k++] = c->obs[i];
-	if (!rest || !s || series_build(rest, k, f, QTY_TIME, &d, NULL) != ST_OK ||
+	if (!rest || !s || series_build(rest, k, f, q, &d, NULL) != ST_OK ||
 		select_laws(&d, s, NULL) != ST_OK) {
 		mem_free(s);
 		s = NULL;
@@ -96,15 +96,20 @@ static int ask(struct test_case *c, const struct selection *s, const struct prio
 	struct prediction p;
 	struct outcome *o;
 	double at = series_effective(&s->series, x);
+	double truth = truth_at(c, f, s->series.quantity, x);
 
 	/* a refusal is an answer too, but there is no error to count */
-	if (predict_with_prior(s, prior, x, 0.9, &p, NULL) != ST_OK)
+	if (predict_with_prior(s, prior, x, 0.9, &p, NULL) != ST_OK) {
+		c->n_refused++;
+		return 0;
+	}
+	if (!isfinite(truth))
 		return 0;
 	o = outcome_new(c);
 	if (!o)
 		return -1;
 	o->x = x;
-	o->truth = truth_at(c, f, x);
+	o->truth = truth;
 	o->pred = log(p.y.value);
 	o->lo = log(p.y.lo);
 	o->hi = log(p.y.hi);
@@ -131,7 +136,7 @@ static bool telling(const struct test_case *c, enum factor f, const double *lv, 
 	double lo = INFINITY, hi = -INFINITY;
 
 	for (unsigned i = 0; i < n; i++) {
-		double t = truth_at(c, f, lv[i]);
+		double t = truth_at(c, f, QTY_TIME, lv[i]);
 
 		lo = fmin(lo, t);
 		hi = fmax(hi, t);
@@ -140,7 +145,7 @@ static bool telling(const struct test_case *c, enum factor f, const double *lv, 
 }
 
 /* Leave interior levels out: one at a time, ten folds above 20. */
-static int run_loo(struct test_case *c, enum factor f)
+static int run_loo(struct test_case *c, enum factor f, enum quantity q)
 {
 	unsigned n = 0, inner, folds;
 	double *lv = levels(c, f, &n);
@@ -156,7 +161,7 @@ static int run_loo(struct test_case *c, enum factor f)
 
 		for (unsigned i = 0; i < n; i++)
 			hidden[i] = i > 0 && i + 1 < n && (i - 1) % folds == k;
-		s = fit_rest(c, f, lv, n, hidden);
+		s = fit_rest(c, f, q, lv, n, hidden);
 		for (unsigned i = 0; s && i < n && rc == 0; i++)
 			if (hidden[i])
 				rc = ask(c, s, NULL, f, lv[i]);
@@ -204,7 +209,7 @@ static int run_3probe(struct test_case *c, const struct case_list *all)
 	for (unsigned i = 0; i < n; i++)
 		hidden[i] = i != 0 && i != n / 2 && i + 1 != n;
 	prior = others(c, all, lv[0], lv[n - 1]);
-	s = fit_rest(c, FACTOR_POWER_LIMIT, lv, n, hidden);
+	s = fit_rest(c, FACTOR_POWER_LIMIT, QTY_TIME, lv, n, hidden);
 	if (!prior)
 		rc = -1;
 	for (unsigned i = 0; s && i < n && rc == 0; i++)
@@ -228,7 +233,7 @@ static int run_scale(struct test_case *c)
 
 	if (rc == 0 && n >= MIN_COUNTS) {
 		hidden[n - 1] = true;
-		s = fit_rest(c, FACTOR_WORKERS, lv, n, hidden);
+		s = fit_rest(c, FACTOR_WORKERS, QTY_TIME, lv, n, hidden);
 		if (s)
 			rc = ask(c, s, NULL, FACTOR_WORKERS, lv[n - 1]);
 	}
@@ -315,15 +320,23 @@ int case_run(enum protocol p, struct test_case *c, const struct case_list *all)
 {
 	switch (p) {
 	case CAPS_LOO:
-		return run_loo(c, FACTOR_POWER_LIMIT);
+		return run_loo(c, FACTOR_POWER_LIMIT, QTY_TIME);
 	case CLOCK_LOO:
-		return run_loo(c, FACTOR_CLOCK);
+		return run_loo(c, FACTOR_CLOCK, QTY_TIME);
 	case CAPS_3PROBE:
 		return run_3probe(c, all);
 	case SCALE_LAST:
 		return run_scale(c);
 	case JOINT_HOLDOUT:
 		return run_joint(c);
+	case CAPS_LOO_POWER:
+		return run_loo(c, FACTOR_POWER_LIMIT, QTY_POWER);
+	case CAPS_LOO_ENERGY:
+		return run_loo(c, FACTOR_POWER_LIMIT, QTY_ENERGY);
+	case CLOCK_LOO_POWER:
+		return run_loo(c, FACTOR_CLOCK, QTY_POWER);
+	case CLOCK_LOO_ENERGY:
+		return run_loo(c, FACTOR_CLOCK, QTY_ENERGY);
 	default:
 		return 0;
 	}

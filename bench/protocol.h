@@ -10,7 +10,18 @@
 #include "model/predict.h"
 #include "tidy.h"
 
-enum protocol { CAPS_LOO, CAPS_3PROBE, CLOCK_LOO, SCALE_LAST, JOINT_HOLDOUT, PROTOCOL_COUNT };
+enum protocol {
+	CAPS_LOO,
+	CAPS_3PROBE,
+	CLOCK_LOO,
+	SCALE_LAST,
+	JOINT_HOLDOUT,
+	CAPS_LOO_POWER, /* as CAPS_LOO, of mean power and of energy */
+	CAPS_LOO_ENERGY,
+	CLOCK_LOO_POWER,
+	CLOCK_LOO_ENERGY,
+	PROTOCOL_COUNT
+};
 
 struct outcome {
 	double x, truth; /* ln of the hidden value */
@@ -32,6 +43,7 @@ struct test_case {
 	size_t n, cap;
 	struct outcome *out;
 	size_t n_out, cap_out;
+	unsigned n_refused; /* questions beyond the evidence: no error to count */
 };
 
 struct case_list {

@@ -20,8 +20,8 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 			.gap = 0.04,
 			.boot = 0,
 			.sigma = 0.5,
-			.q90 = 1.434,
 			.max_ratio = 8,
+			.q90 = {[QTY_TIME] = 1.434, [QTY_POWER] = 1.434, [QTY_ENERGY] = 1.434},
 		},
 	[FACTOR_POWER_LIMIT] =
 		{
@@ -39,8 +39,8 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 			.gap = 0,
 			.boot = 0,
 			.sigma = 0.5,
-			.q90 = 1.991,
 			.max_ratio = 1.25,
+			.q90 = {[QTY_TIME] = 1.991, [QTY_POWER] = 1.754, [QTY_ENERGY] = 1.821},
 		},
 	[FACTOR_CLOCK] =
 		{
@@ -58,8 +58,8 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 			.gap = 0,
 			.boot = 0,
 			.sigma = 0.5,
-			.q90 = 1.72,
 			.max_ratio = 1.25,
+			.q90 = {[QTY_TIME] = 1.72, [QTY_POWER] = 0.8459, [QTY_ENERGY] = 1.392},
 		},
 	[FACTOR_CPU_RATE] =
 		{
@@ -77,8 +77,8 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 			.gap = 0,
 			.boot = 0,
 			.sigma = 0.5,
-			.q90 = 1.72,
 			.max_ratio = 1.25,
+			.q90 = {[QTY_TIME] = 1.72, [QTY_POWER] = 0.8459, [QTY_ENERGY] = 1.392},
 		},
 };
 

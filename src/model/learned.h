@@ -21,7 +21,7 @@ struct learned_factor {
 	double loo_power; /* weights go with (loo^2 + loo_floor^2)^(-loo_power/2) */
 	double loo_floor;
 	double floor, loo, spread, gap, boot, sigma;
-	double q90; /* half width of the 90 % interval in scales */
+	double q90[QTY_COUNT]; /* half width of the 90 % interval in scales */
 	double max_ratio; /* extrapolation is answered up to this factor beyond the evidence */
 };
 

@@ -222,7 +222,8 @@ static void merge(const struct raw *r, size_t n, unsigned k, struct series *s)
 	}
 	s->repeat_sd = s->repeat_df ? sqrt(ss / s->repeat_df) : NAN;
 	set_weights(s);
-	if (s->factor == FACTOR_POWER_LIMIT && s->quantity == QTY_TIME)
+	/* power itself against its own limit stays as it was asked for */
+	if (s->factor == FACTOR_POWER_LIMIT && s->quantity != QTY_POWER)
 		overshoot(s, drawn);
 }
 
