@@ -1,4 +1,5 @@
 /* From samples and marks to a record, on made-up launches whose truth is known. */
+#include <sys/resource.h>
 #include "base/clock.h"
 #include "base/mem.h"
 #include "measure/record_build.h"
@@ -379,6 +380,39 @@ static void tracks(void)
 	track_release(&k);
 }
 
+/* 10^6 samples of eight GPUs: memory stops growing, energy stays right. */
+static void soak(void)
+{
+	struct build *b = fresh();
+	struct device d = gpu("GPU-0");
+	struct rusage half, end;
+	size_t n = 0;
+	int64_t t = 0;
+
+	for (int i = 0; i < 8; i++)
+		build_device(b, &d, true, -1);
+	memset(&half, 0, sizeof(half));
+	for (t = 100 * MS; n < 1000000; t += 100 * MS)
+		for (int i = 0; i < 8; i++) {
+			sample(b, i, CH_ENERGY, t, t / 5 + t / 100 % 977, ST_OK);
+			sample(b, i, CH_POWER, t, 200000 + t / 100 % 977, ST_OK);
+			sample(b, i, CH_CLOCK, t, 1300000 + t / 100 % 977, ST_OK);
+			sample(b, i, CH_UTIL, t, 900000 + t / 100 % 977, ST_OK);
+			n += 4;
+			if (n == 800000)
+				getrusage(RUSAGE_SELF, &half);
+		}
+	getrusage(RUSAGE_SELF, &end);
+	ok(end.ru_maxrss - half.ru_maxrss < 8192,
+		"a million samples: memory stops growing (%ld KiB in the last fifth)",
+		end.ru_maxrss - half.ru_maxrss);
+	record(b, (struct build_window){.t0_ns = S, .t1_ns = t - S, .keep_series = true});
+	is_near((double)rec.energy_uj.v / (8 * 200.0 * (double)(t - 2 * S) / 1e3), 1, 0.001,
+		"and the energy is right");
+	ok(rec.n_samples > 1000 && rec.n_samples <= BUILD_SERIES, "with a series that is bounded");
+	build_free(b);
+}
+
 static void memory(void)
 {
 	struct build_config cfg = {.host = "n1", .period_ns = 100 * MS};
@@ -435,6 +469,7 @@ int main(void)
 	long_launch();
 	restarted_program();
 	tracks();
+	soak();
 	memory();
 	run_rec_release(&rec);
 	return tap_done();
