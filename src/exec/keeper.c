@@ -278,9 +278,10 @@ static enum status arm(struct keeper *k, struct str *warn, struct err *e)
 	}
 	while (!sensors_opened(k->sensors) && keeper_now() < deadline)
 		usleep(1000);
-	if (sensors_opened(k->sensors))
+	/* Waiting for the knobs may have begun it already; twice would list every device twice. */
+	if (!k->sensing && sensors_opened(k->sensors))
 		begin_sensing(k, warn);
-	else
+	else if (!k->sensing)
 		str_addf(warn,
 			"sensors did not open within %.1f s; the job starts without waiting for "
 			"them\n",
