@@ -59,7 +59,7 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 			.boot = 0,
 			.sigma = 0.5,
 			.max_ratio = 1.25,
-			.q90 = {[QTY_TIME] = 1.72, [QTY_POWER] = 0.8459, [QTY_ENERGY] = 1.392},
+			.q90 = {[QTY_TIME] = 1.72, [QTY_POWER] = 0.8459, [QTY_ENERGY] = 1.218},
 		},
 	[FACTOR_CPU_RATE] =
 		{
@@ -78,7 +78,7 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 			.boot = 0,
 			.sigma = 0.5,
 			.max_ratio = 1.25,
-			.q90 = {[QTY_TIME] = 1.72, [QTY_POWER] = 0.8459, [QTY_ENERGY] = 1.392},
+			.q90 = {[QTY_TIME] = 1.72, [QTY_POWER] = 0.8459, [QTY_ENERGY] = 1.218},
 		},
 };
 
