@@ -9,6 +9,10 @@ static const struct export_format *const formats[] = {
 	&export_csv,
 	&export_json,
 	&export_jsonl,
+	&export_extrap,
+	&export_codecarbon,
+	&export_prometheus,
+	&export_openmetrics,
 	NULL,
 };
 

@@ -4,7 +4,8 @@
 
 #include "store/export.h"
 
-extern const struct export_format export_csv, export_json, export_jsonl;
+extern const struct export_format export_csv, export_json, export_jsonl, export_extrap,
+	export_codecarbon, export_prometheus, export_openmetrics;
 
 /* st, or ST_NOMEM when the text could not grow. */
 enum status export_done(const struct str *out, enum status st, struct err *e);

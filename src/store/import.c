@@ -15,6 +15,14 @@
 
 static const struct import_format *const formats[] = {
 	&import_tidy,
+	&import_smi,
+	&import_dcgmi,
+	&import_mlperf,
+	&import_codecarbon,
+	&import_zeus,
+	&import_zeus_power,
+	&import_supercloud,
+	&import_extrap,
 	NULL,
 };
 

@@ -5,7 +5,8 @@
 #include "base/csv.h"
 #include "store/import.h"
 
-extern const struct import_format import_tidy;
+extern const struct import_format import_tidy, import_smi, import_dcgmi, import_mlperf,
+	import_codecarbon, import_zeus, import_zeus_power, import_supercloud, import_extrap;
 
 /* A fresh record with a new id, the source label "import:SOURCE" and the axes of o. */
 enum status import_begin(

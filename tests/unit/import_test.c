@@ -132,6 +132,256 @@ static void test_tidy_errors(void)
 	}
 }
 
+static void test_nvidia_smi(void)
+{
+	struct got g;
+	struct err e = ERR_INIT;
+
+	/* 100 W for 2 s and 200 W for 2 s on one GPU, in any column order; the other's power is not
+	 * supported half of the time. */
+	is_int(read_text("nvidia-smi",
+		       "uuid, power.draw [W], timestamp, temperature.gpu, memory.used [MiB]\n"
+		       "GPU-a, 100.00 W, 2023/07/14 10:00:00.000, 40, 10 MiB\n"
+		       "GPU-b, [N/A], 2023/07/14 10:00:00.000, [N/A], [N/A]\n"
+		       "GPU-a, 100.00 W, 2023/07/14 10:00:02.000, 44, 30 MiB\n"
+		       "GPU-b, 50.00 W, 2023/07/14 10:00:02.000, 30, [N/A]\n"
+		       "GPU-a, 200.00 W, 2023/07/14 10:00:04.000, 42, 20 MiB\n"
+		       "GPU-b, 50.00 W, 2023/07/14 10:00:04.000, 30, [N/A]\n",
+		       NULL, &g, &e),
+		ST_OK, "a log of nvidia-smi is one run");
+	is_int(g.n, 1, "whatever the number of GPUs");
+	is_int(g.first.n_devs, 2, "with a device a GPU");
+	is_int(g.first.devs[0].energy_uj.v, 500000000, "energy is the trapezoid over power");
+	is_int(g.first.devs[1].energy_uj.v, 100000000, "a missing reading is not 0 W");
+	is_int(g.first.devs[1].coverage_ppm.v, 500000, "but missing coverage");
+	is_int(g.first.devs[1].mean_mw.v, 50000, "the mean is over what was read");
+	is_int(g.first.devs[0].temp_max_mdegc.v, 44000, "temperature");
+	is_int(g.first.devs[0].mem_used_max_bytes.v, 30 << 20, "memory in MiB");
+	is_int(g.first.wall_ns.v, 4000000000, "length from first to last reading");
+	is_int(g.first.energy_uj.v, 600000000, "total of both");
+	is_int(g.first.n_samples, 13, "the readings are kept");
+	done(&g);
+	is_int(read_text("nvidia-smi", "timestamp, power.draw [mW]\n10, 56000\n12, 56000\n", NULL,
+		       &g, &e),
+		ST_OK, "mW in the header, seconds as time");
+	is_int(g.first.energy_uj.v, 112000000, "are read as what they say");
+	done(&g);
+	is_int(read_text("zeus-power",
+		       "Time,Power\n2022-07-13 02:07:36.5,32402\n2022-07-13 02:07:37.5,32402\n",
+		       NULL, &g, &e),
+		ST_OK, "a power log of Zeus has no unit");
+	is_int(g.first.energy_uj.v, 32402000, "and is mW");
+	done(&g);
+	is_int(read_text("supercloud",
+		       "timestamp,gpu_index,power_draw_W,utilization_gpu_pct\n1.5,0,100,50\n1.6,0,"
+		       "100,70\n",
+		       NULL, &g, &e),
+		ST_OK, "columns of the Supercloud data");
+	is_int(g.first.devs[0].util_ppm.v, 600000, "utilisation in percent");
+	is_str(g.first.devs[0].key, "index:0", "an index is called one");
+	done(&g);
+}
+
+static void test_other_logs(void)
+{
+	struct got g;
+	struct err e = ERR_INIT;
+
+	is_int(read_text("dcgmi",
+		       "#Entity   POWER      TOTEC   XYZ\nID        W          mJ\n"
+		       "GPU 0     100.0      1000    1\nGPU 1     N/A        5       1\n"
+		       "GPU 0     100.0      101000  1\nGPU 1     9223372036854775794 "
+		       "9223372036854775792 1\n",
+		       NULL, &g, &e),
+		ST_OK, "dcgmi dmon");
+	is_int(g.first.devs[0].energy_uj.v, 100000000, "the counter in mJ is preferred");
+	is_int(g.first.devs[0].energy_integral_uj.v, 100000000, "the integral is kept beside it");
+	is_int(g.first.devs[1].energy_uj.st, ST_UNKNOWN,
+		"N/A and blank values are unknown, not energy");
+	is_int(g.first.energy_uj.st, ST_PARTIAL, "which makes the total partial");
+	has(g.first.warnings[0], "1 s apart", "the assumed period is said");
+	done(&g);
+	is_int(read_text("mlperf",
+		       "+ echo\n:::MLLOG {\"time_ms\": 1715904931527, \"key\": \"power_reading\", "
+		       "\"value\": 1000}\n"
+		       ":::MLLOG {\"time_ms\": 1715904933527, \"key\": \"power_reading\", "
+		       "\"value\": 3000}\n",
+		       NULL, &g, &e),
+		ST_OK, "a power log of MLPerf");
+	is_int(g.first.energy_uj.v, 4000000000, "in J of the node");
+	is_str(g.first.scope, "node", "and says that it is the node");
+	done(&g);
+	is_int(read_text("codecarbon",
+		       "project_name,duration,energy_consumed,gpu_energy,cpu_energy,gpu_count\nx,"
+		       "10,0.001,0,0.001,2\n",
+		       NULL, &g, &e),
+		ST_OK, "CodeCarbon");
+	is_int(g.first.energy_uj.v, 3600000000, "0.001 kWh are 3600 J");
+	ok(g.first.n_devs == 2 && g.first.devs[0].energy_uj.st == ST_UNKNOWN,
+		"a 0 of CodeCarbon is what it could not measure");
+	done(&g);
+	is_int(read_text("zeus",
+		       "start_time,window_name,elapsed_time,gpu0_energy,gpu11_energy\n1,epoch,2.5,"
+		       "100,50\n",
+		       NULL, &g, &e),
+		ST_OK, "windows of Zeus");
+	is_int(g.first.energy_uj.v, 150000000, "GPUs of two digits too");
+	is_str(g.first.devs[1].key, "index:11", "by their whole index");
+	done(&g);
+}
+
+static void test_extrap(void)
+{
+	static const char *const map[] = {"flops=time_s"};
+	struct import_opts o = {.map = map, .n_map = 1};
+	struct got g;
+	struct err e = ERR_INIT;
+
+	is_int(read_text("extrap",
+		       "PARAMETER p\nPARAMETER n\nPOINTS ( 1 10 ) ( 2 10 )\nREGION r\nMETRIC "
+		       "time\nDATA 1 2\n"
+		       "DATA 0.5\nMETRIC energy\nDATA 7 8\nDATA 9\n",
+		       NULL, &g, &e),
+		ST_OK, "Extra-P as text");
+	is_int(g.n, 3, "a value is a run");
+	is_int(axis_of(&g.last, "workers"), 2, "p is the workers");
+	is_int(axis_of(&g.last, "n"), 10, "other parameters are axes");
+	is_int(g.last.wall_ns.v, 500000000, "time");
+	is_int(g.last.energy_uj.v, 9000000, "and energy of a value are one run");
+	done(&g);
+	is_int(read_text("extrap",
+		       "{\"parameters\":[\"x\"],\"measurements\":{\"s\":{\"time\":[{\"point\":[4],"
+		       "\"values\":[3.5,4]}]}}}",
+		       NULL, &g, &e),
+		ST_OK, "as JSON");
+	ok(g.n == 2 && g.last.repeat == 1, "with repeats");
+	done(&g);
+	is_int(read_text("extrap",
+		       "{\"parameters\":[{\"id\":1,\"name\":\"p\"}],\"callpaths\":[{\"id\":3,"
+		       "\"name\":\"c\"}],"
+		       "\"metrics\":[{\"id\":2,\"name\":\"time\"}],\"coordinates\":[{\"id\":9,"
+		       "\"parameter_value_pairs\":[{\"parameter_id\":1,\"parameter_value\":8}]}],"
+		       "\"measurements\":"
+		       "[{\"callpath_id\":3,\"metric_id\":2,\"coordinate_id\":9,\"value\":1.5}]}",
+		       NULL, &g, &e),
+		ST_OK, "as the older JSON");
+	is_int(axis_of(&g.first, "workers"), 8, "with its numbered coordinates");
+	done(&g);
+	is_int(read_text("extrap", "PARAMETER p\nPOINTS 1 2\nMETRIC flops\nDATA 1\nDATA 2\n", NULL,
+		       &g, &e),
+		ST_INVALID, "a metric that is neither time nor energy");
+	has(e.msg, "--map flops=time_s", "asks what it is");
+	done(&g);
+	is_int(read_text("extrap", "PARAMETER p\nPOINTS 1 2\nMETRIC flops\nDATA 1\nDATA 2\n", &o,
+		       &g, &e),
+		ST_OK, "and takes the answer");
+	done(&g);
+}
+
+static void test_log_errors(void)
+{
+	static const struct {
+		const char *format, *text, *says;
+	} bad[] = {
+		{"nvidia-smi", "timestamp, power.draw [W]\nyesterday, 5\n", "f.csv:2"},
+		{"nvidia-smi", "timestamp, power.draw [W]\n1, much\n", "power.draw"},
+		{"nvidia-smi", "timestamp, fan\n1, 2\n", "power.draw"},
+		{"nvidia-smi", "timestamp, power.draw [W]\n1, 5\n", "two moments"},
+		{"nvidia-smi", "timestamp, power.draw [W]\n1, 5\n100000000, 5\n",
+			"more than a year"},
+		{"dcgmi", "GPU 0 5\n", "f.csv:1"},
+		{"dcgmi", "#Entity TMPTR\n", "POWER"},
+		{"dcgmi", "#Entity POWER\nGPU 0 5 6\n", "more values than columns"},
+		{"dcgmi", "#Entity POWER\nGPU 0 warm\n", "column 'POWER'"},
+		{"mlperf", "text\n", "power_reading"},
+		{"mlperf", "\n:::MLLOG {\"key\": \"power_reading\", \"time_ms\": 1}\n",
+			"f.csv:2: field 'value'"},
+		{"mlperf", ":::MLLOG {oops\n", "f.csv:1"},
+		{"codecarbon", "duration\n1\n", "energy_consumed"},
+		{"codecarbon", "duration,energy_consumed\n-1,1\n", "duration"},
+		{"zeus", "elapsed_time\n1\n", "gpu0_energy"},
+		{"zeus", "elapsed_time,gpu0_energy\n0,5\n", "elapsed_time"},
+		{"extrap", "PARAMETER p\nPOINTS (1 2)\n", "f.csv:2"},
+		{"extrap", "PARAMETER p\nPOINTS 1\nDATA 1\nDATA 2\n", "f.csv:4"},
+		{"extrap", "PARAMETER p\nPOINTS 1\nDATA x\n", "f.csv:3"},
+		{"extrap", "NONSENSE\n", "expected PARAMETER"},
+		{"extrap", "{\"parameters\":[\"x\"],\n\"measurements\":", "f.csv:2"},
+		{"extrap",
+			"{\"parameters\":[\"x\"],\"measurements\":{\"s\":{\"time\":[{\"point\":[],"
+			"\"values\":[1]}]}}}",
+			"'point'"},
+	};
+	struct got g;
+	struct err e;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		enum status st;
+
+		e = ERR_INIT;
+		st = read_text(bad[i].format, bad[i].text, NULL, &g, &e);
+		ok((st == ST_INVALID || st == ST_RANGE) && strstr(e.msg, bad[i].says),
+			"%s: bad input is refused with what and where: %s", bad[i].format,
+			bad[i].says);
+		if (!strstr(e.msg, bad[i].says))
+			printf("# %s\n", e.msg);
+		done(&g);
+	}
+}
+
+/* Files of other people, where they are at hand. */
+static void test_real_files(void)
+{
+	static const struct {
+		const char *format, *file;
+		int runs;
+		double joules; /* of the first, worked out independently; 0 = not compared */
+	} files[] = {
+		{"csv", "power_clock.csv", 1215, 979.543},
+		{"csv", "scaling.csv", 1965, 0},
+		{"nvidia-smi", "logs/sensor_a100/gpudata.csv", 1, 1308.79666977},
+		{"mlperf", "logs/mlperf_power/smc_h100_resnet_node_1.txt", 1, 5385035.15},
+		{"codecarbon", "logs/codecarbon/emissions_examples.csv", 28,
+			0.0004047892176375 * 3.6e6},
+		{"codecarbon", "logs/codecarbon/emissions_invalid_headers.csv", 1,
+			0.001308618772068 * 3.6e6},
+		{"extrap", "extrap/input_1.JSON", 25, 0},
+		{"extrap", "extrap/one_parameter_1.txt", 30, 0},
+	};
+	const char *env = getenv("WATTLAW_DATA"),
+		   *data = env ? env : TEST_SOURCE_ROOT "/../shared/data";
+	struct err e = ERR_INIT;
+
+	if (access(data, R_OK)) {
+		tap_skip(1, "no measured data at WATTLAW_DATA");
+		return;
+	}
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		char path[512];
+		char *text = malloc(1 << 20);
+		struct got g;
+		size_t n;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "%s/%s", data, files[i].file);
+		f = fopen(path, "rb");
+		if (!f) {
+			tap_skip(1, "a file is missing at WATTLAW_DATA");
+			free(text);
+			continue;
+		}
+		n = fread(text, 1, (1 << 20) - 1, f);
+		text[n] = '\0';
+		fclose(f);
+		is_int(read_text(files[i].format, text, NULL, &g, &e), ST_OK, files[i].file);
+		is_int(g.n, files[i].runs, "with all its runs");
+		if (files[i].joules > 0)
+			is_near((double)g.first.energy_uj.v / 1e6, files[i].joules,
+				files[i].joules * 1e-6, "and its energy");
+		done(&g);
+		free(text);
+	}
+}
+
 static const char *write_file(const char *text)
 {
 	static char path[128];
@@ -203,6 +453,11 @@ int main(void)
 		return 1;
 	test_tidy();
 	test_tidy_errors();
+	test_nvidia_smi();
+	test_other_logs();
+	test_extrap();
+	test_log_errors();
+	test_real_files();
 	test_store();
 	rmdir(dir);
 	return tap_done();
