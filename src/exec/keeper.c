@@ -27,6 +27,7 @@
 #define STALL_NS   (3 * NS_PER_S)
 #define TAIL_NS    (600 * NS_PER_MS) /* after the job's end, for the last readings */
 #define REAP_NS    (8 * NS_PER_S)
+#define FIRST_NS   (300 * NS_PER_MS)
 #define RELEASE_NS (60 * NS_PER_S)
 #define POINTS_MAX ((size_t)1 << 16)
 
@@ -149,6 +150,7 @@ static void take_samples(void *arg, const struct tagged_sample *ts)
 	struct keeper *k = arg;
 
 	build_sample(k->build, ts);
+	k->n_samples++;
 	if (k->shard)
 		shard_put_samples(k->shard, ts, 1);
 }
@@ -286,6 +288,15 @@ static enum status arm(struct keeper *k, struct str *warn, struct err *e)
 			"sensors did not open within %.1f s; the job starts without waiting for "
 			"them\n",
 			(double)k->hello.open_ns / 1e9);
+	/* A reading from before the job makes its first moments known. */
+	if (k->sensing && sensors_n_on(k->sensors)) {
+		int64_t first = keeper_now();
+
+		while (!k->n_samples && keeper_now() < first + FIRST_NS) {
+			usleep(1000);
+			drain(k, keeper_now());
+		}
+	}
 	if (k->hello.idle_ns && sensors_n_on(k->sensors)) {
 		int64_t t0 = keeper_now();
 

@@ -45,6 +45,7 @@ struct keeper {
 	bool job_started, job_ended;
 	int64_t job_pid, job_start_ns, job_end_ns;
 	int64_t job_code;
+	uint64_t n_samples;
 	bool stall_told;
 	/* keeper_step.c */
 	enum step_state state;

@@ -21,6 +21,11 @@ struct reader { /* one back end */
 	const char *name;
 };
 
+/* What the knobs of a device stand at when we come: a run under somebody else's cap must say so. */
+struct found {
+	struct qty v[KNOB_COUNT];
+};
+
 struct sensors {
 	char *devices, *only;
 	int64_t period_ns, job_pid;
@@ -31,6 +36,7 @@ struct sensors {
 	struct hw *hw;
 	enum status open_st;
 	struct err open_err;
+	struct found *found; /* knobs as they stand, by device */
 	struct selection sel;
 	size_t first_dev, n_on;
 	struct reader units[UNITS_MAX];
@@ -44,6 +50,23 @@ static const char *env_of_process(void *arg, const char *name)
 	return getenv(name);
 }
 
+static void look_at_knobs(struct sensors *s)
+{
+	size_t n = hw_n_devices(s->hw);
+
+	s->found = mem_calloc(n + 1, sizeof *s->found);
+	for (size_t i = 0; i < n && s->found; i++)
+		for (int k = 0; k < KNOB_COUNT; k++) {
+			struct knob_val v = {0};
+			struct err e = ERR_INIT;
+			bool read = hw_device(s->hw, i)->knobs & 1u << k &&
+				    hw_knob_get(s->hw, i, (enum knob)k, &v, &e) == ST_OK &&
+				    v.from == KV_READ;
+
+			s->found[i].v[k] = read ? QTY(v.hi) : QTY_NONE(ST_UNKNOWN);
+		}
+}
+
 static void *open_all(void *arg)
 {
 	struct sensors *s = arg;
@@ -53,6 +76,8 @@ static void *open_all(void *arg)
 	env.flags |= BACKEND_READ_ONLY;
 	if (s->open_st == ST_OK)
 		s->open_st = hw_open(&env, s->only, &s->hw, &s->open_err);
+	if (s->open_st == ST_OK)
+		look_at_knobs(s);
 	atomic_store(&s->opened, true);
 	return NULL;
 }
@@ -254,6 +279,7 @@ size_t sensors_stop(struct sensors *s)
 	if (s->begun)
 		selection_release(&s->sel);
 	hw_close(s->hw);
+	mem_free(s->found);
 	mem_free(s->devices);
 	mem_free(s->only);
 	mem_free(s);
