@@ -197,7 +197,7 @@ static enum status fill(
 
 static void say_energy(const struct run_rec *r)
 {
-	char e[64], p[64], net[64] = "";
+	char e[64], mean[80] = "", net[64] = "";
 	double secs = r->wall_ns.st == ST_OK ? (double)r->wall_ns.v / 1e9 : NAN;
 
 	if (r->energy_uj.st != ST_OK && r->energy_uj.st != ST_PARTIAL) {
@@ -206,13 +206,18 @@ static void say_energy(const struct run_rec *r)
 		return;
 	}
 	unit_format_short(UNIT_ENERGY, (double)r->energy_uj.v, 4, e, sizeof e);
-	unit_format_short(UNIT_POWER, (double)r->energy_uj.v / 1e3 / secs, 4, p, sizeof p);
+	/* A part of the energy over the whole time would be no power. */
+	if (r->energy_uj.st == ST_OK && secs > 0) {
+		strcpy(mean, ", mean ");
+		unit_format_short(UNIT_POWER, (double)r->energy_uj.v / 1e3 / secs, 4, mean + 7,
+			sizeof mean - 7);
+	}
 	if (r->net_uj.st == ST_OK) {
 		strcpy(net, ", net ");
 		unit_format_short(UNIT_ENERGY, (double)r->net_uj.v, 4, net + 6, sizeof net - 6);
 	}
-	cmd_note("energy %s%s%s, mean %s (%s, by %s%s%s)",
-		r->energy_uj.st == ST_PARTIAL ? "at least " : "", e, net, p,
+	cmd_note("energy %s%s%s%s (%s, by %s%s%s)",
+		r->energy_uj.st == ST_PARTIAL ? "at least " : "", e, net, mean,
 		r->scope ? r->scope : "measured components", energy_method_name(r->method),
 		r->simulated ? ", simulated" : "", r->energy_note ? ", partial" : "");
 	if (r->energy_note)
