@@ -114,7 +114,7 @@ struct backend_env {
 #define BACKEND_READ_ONLY 1u
 
 /* A library that exports this symbol (any type) simulates devices: they are labelled so. */
-#define SIM_MARKER_SYMBOL "wattlaw_simulated_nvml"
+#define SIM_MARKER_SYMBOL "wl_sim_marker"
 
 struct backend {
 	const char *name; /* "nvml", "rapl", ... */
