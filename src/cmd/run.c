@@ -135,18 +135,30 @@ static const struct opt_help help = {
 		"found, 2 usage, 125 wattlaw failed before CMD was started.",
 };
 
-/* A signal sent to us alone is meant for the job; one from the terminal has reached it already. */
-static volatile sig_atomic_t job_fd = -1;
+/* A signal sent to us alone is meant for the job; one from the terminal has reached it already. One
+ * that comes before we know the job is kept for it. */
+static volatile sig_atomic_t job_fd = -1, early_signal;
 
 static void forward(int sig, siginfo_t *si, void *context)
 {
 	int saved = errno;
 
 	(void)context;
-	if (job_fd >= 0 &&
-		(si->si_code == SI_USER || si->si_code == SI_QUEUE || si->si_code == SI_TKILL))
+	if (si->si_code != SI_USER && si->si_code != SI_QUEUE && si->si_code != SI_TKILL)
+		return;
+	if (job_fd >= 0)
 		(void)pidfd_send_signal(job_fd, sig, NULL, 0);
+	else
+		early_signal = sig;
 	errno = saved;
+}
+
+static void signals_to(const struct job *job)
+{
+	job_fd = job->pidfd;
+	if (early_signal && job_fd >= 0)
+		(void)pidfd_send_signal(job_fd, early_signal, NULL, 0);
+	early_signal = 0;
 }
 
 static void catch_signals(void)
@@ -352,7 +364,7 @@ static int measure(struct run_opts *o, char **argv)
 		st = launch_start(&req, &l, &e);
 	}
 	if (st == ST_OK) {
-		job_fd = launch_job(l)->pidfd;
+		signals_to(launch_job(l));
 		code = follow(l, o, &db);
 	} else {
 		code = cmd_fail(&e);
