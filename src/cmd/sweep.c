@@ -18,12 +18,11 @@
 #include "cmd/cmd.h"
 #include "cmd/db.h"
 #include "cmd/point_json.h"
+#include "cmd/sweep_out.h"
 #include "exec/exec_local.h"
 #include "exec/exec_sim.h"
 #include "hw/control.h"
 #include "sweep/campaign.h"
-
-#define START_NS (2 * NS_PER_S) /* what a launch costs before its first step, for the estimate */
 
 struct sweep_opts {
 	const char *db, *devices, *sensors, *simulate;
@@ -350,89 +349,6 @@ static int64_t random_seed(void)
 	return v;
 }
 
-static void print_duration(int64_t ns)
-{
-	long long s = (ns + NS_PER_S / 2) / NS_PER_S;
-
-	if (s >= 3600)
-		printf("%lld h %02lld min", s / 3600, s / 60 % 60);
-	else if (s >= 60)
-		printf("%lld min %02lld s", s / 60, s % 60);
-	else
-		printf("%lld s", s);
-}
-
-static void dry_run(const struct plan *p)
-{
-	uint64_t group = 0;
-
-	for (size_t i = 0; i < p->n_points; i++) {
-		struct str key = STR_INIT;
-
-		if (p->points[i].group != group) {
-			struct plan_buf buf;
-			struct point pt;
-
-			group = p->points[i].group;
-			if (plan_point(p, i, &buf, &pt, NULL) == ST_OK) {
-				printf("launch %llu: %s%s%s\n", (unsigned long long)group,
-					pt.launch ? pt.launch : "", pt.launch ? " " : "",
-					pt.command);
-				plan_point_release(&buf);
-			}
-		}
-		plan_point_key(p, i, &key);
-		printf("  %4d  %s\n", p->points[i].order + 1, str_cstr(&key));
-		str_release(&key);
-	}
-	printf("%zu points in %zu launches, seed %lld, about ", p->n_points, p->n_groups,
-		(long long)p->seed);
-	print_duration(plan_length_ns(p, START_NS));
-	printf("\n");
-}
-
-/* The table of settings. */
-struct table_row {
-	bool head;
-};
-
-static bool print_figures(void *arg, const struct figures *f)
-{
-	struct table_row *t = arg;
-	char time[32] = "-", power[32] = "-", energy[32] = "-", slow[32] = "-", save[32] = "-";
-
-	if (!t->head)
-		printf("%-14s %-34s %12s %12s %12s %9s %9s\n", "workload", "setting", "time",
-			"energy", "power", "slowdown", "saving");
-	t->head = true;
-	if (isfinite(f->time_s))
-		unit_format_short(UNIT_TIME, f->time_s * 1e9, 4, time, sizeof time);
-	if (isfinite(f->energy_j))
-		unit_format_short(UNIT_ENERGY, f->energy_j * 1e6, 4, energy, sizeof energy);
-	if (isfinite(f->mean_w))
-		unit_format_short(UNIT_POWER, f->mean_w * 1e3, 4, power, sizeof power);
-	if (isfinite(f->slowdown_pct))
-		snprintf(slow, sizeof slow, "%+.1f %%", f->slowdown_pct);
-	if (isfinite(f->saving_pct))
-		snprintf(save, sizeof save, "%+.1f %%", f->saving_pct);
-	printf("%-14s %-34s %12s %12s %12s %9s %9s\n", f->workload, f->setting, time, energy, power,
-		slow, save);
-	return true;
-}
-
-static void print_table(const struct campaign *c)
-{
-	struct table_row t = {false};
-	struct err e = ERR_INIT;
-
-	if (store_each_figures(c->store, FIGURES_SETTING, c->info.id, print_figures, &t, &e) !=
-		ST_OK)
-		cmd_warn("%s", e.msg);
-	if (t.head)
-		printf("time and energy are for one unit of work (a sample where the job tells "
-		       "them, else a step)\n");
-}
-
 static const char *state_of(const struct campaign_result *r)
 {
 	if (r->interrupted)
@@ -463,7 +379,7 @@ static int finish(struct show *s, const struct campaign_result *r, enum status s
 				      "failed", (json_int_t)r->failed, "left", (json_int_t)r->left,
 				      "gpu_hours", r->gpu_hours, "db", json_text(db->path)));
 	} else if (st == ST_OK && !r->interrupted) {
-		print_table(c);
+		sweep_print_table(c->store, c->info.id);
 	}
 	if (r->out_of_hours)
 		cmd_warn("the bound of %g GPU hours is reached; --resume goes on",
@@ -523,7 +439,7 @@ static int run_campaign(struct show *show, struct db *db)
 
 	show->total = p->n_points;
 	show->finished = campaign_n_done(c);
-	show->per_point_s = (double)plan_length_ns(p, START_NS) / 1e9 / (double)p->n_points;
+	show->per_point_s = (double)plan_length_ns(p, SWEEP_START_NS) / 1e9 / (double)p->n_points;
 	cmd_note("campaign %s: %zu points, %zu to run, about %.0f s%s", c->info.name, p->n_points,
 		show->total - show->finished,
 		show->per_point_s * (double)(show->total - show->finished),
@@ -654,7 +570,7 @@ static int sweep(struct sweep_opts *o, int n, char **operands, bool command)
 	if (st == ST_OK)
 		st = plan_finish(&plan, random_seed(), &e);
 	if (st == ST_OK && o->dry_run) {
-		dry_run(&plan);
+		sweep_print_plan(&plan);
 		goto out;
 	}
 	if (st == ST_OK)
