@@ -20,24 +20,25 @@ static double shape(const struct gpu_profile *p, double x)
 	return x * v * v;
 }
 
-/* The x at which shape() is y. */
+/* The x at which shape() is y. Above the knee it is convex and rising, so that Newton's steps from
+ * 1 come down to the root without passing it. */
 static double shape_inverse(const struct gpu_profile *p, double y)
 {
-	double lo = p->x_knee, hi = 1, vf2 = p->v_floor * p->v_floor;
+	double vf2 = p->v_floor * p->v_floor, slope, x = 1;
 
 	if (y <= p->x_knee * vf2)
 		return y / vf2;
-	if (y >= 1)
+	if (y >= 1 || p->x_knee >= 1)
 		return 1;
-	for (int i = 0; i < 40 && hi - lo > 1e-7; i++) {
-		double mid = (lo + hi) / 2;
+	slope = (1 - p->v_floor) / (1 - p->x_knee);
+	for (int i = 0; i < 12; i++) {
+		double v = p->v_floor + slope * (x - p->x_knee), d = x * v * v - y;
 
-		if (shape(p, mid) < y)
-			lo = mid;
-		else
-			hi = mid;
+		x -= d / (v * v + 2 * x * v * slope);
+		if (d < 1e-12)
+			break;
 	}
-	return (lo + hi) / 2;
+	return x;
 }
 
 static double static_power(const struct gpu_profile *p, double mem_x)
