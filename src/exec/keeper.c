@@ -549,6 +549,7 @@ static void clean_up(struct keeper *k)
 	if (k->knobs)
 		(void)unlink(go);
 	marks_close(k->marks);
+	sensors_unclaim(k->sensors);
 	if (k->shard) {
 		shard_put_trailer(k->shard);
 		snprintf(go, sizeof go, "%s", shard_path(k->shard));

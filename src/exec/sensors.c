@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
+#include "exec/once.h"
 #include "measure/select.h"
 
 #define STOP_NS    (300 * NS_PER_MS)
@@ -42,6 +43,8 @@ struct sensors {
 	struct reader units[UNITS_MAX];
 	size_t n_units;
 	uint64_t reported_lost;
+	struct once *once;
+	size_t elsewhere; /* devices that another rank of this job counts */
 };
 
 static const char *env_of_process(void *arg, const char *name)
@@ -148,10 +151,12 @@ enum status sensors_begin(
 		return st;
 	if (s->sel.warning[0])
 		str_addf(warn, "%s\n", s->sel.warning);
+	s->once = once_open();
 	n = hw_n_devices(s->hw);
 	s->first_dev = first_dev;
 	for (size_t i = 0; i < n; i++) {
 		const struct device *d = hw_device(s->hw, i);
+		struct device told = *d;
 		size_t first, count;
 		int parent = -1;
 
@@ -161,11 +166,18 @@ enum status sensors_begin(
 			if (i >= first && i < first + count)
 				parent = (int)(first_dev + first) + d->parent;
 		}
-		st = build_device(b, d, s->sel.on[i], parent);
+		if (s->sel.on[i] && d->counted && d->channels & ENERGY_CHANNELS &&
+			!once_claim(s->once, d->key)) {
+			told.counted = false;
+			s->elsewhere++;
+		}
+		st = build_device(b, &told, s->sel.on[i], parent);
 		if (st != ST_OK)
 			return err_set(e, st, "out of memory");
 		s->n_on += s->sel.on[i] && d->channels & ENERGY_CHANNELS;
 	}
+	if (s->elsewhere)
+		build_shared(b, "devices of this host are counted by another rank of this job");
 	hw_watch_job(s->hw, s->job_pid);
 	for (size_t k = 0; k < hw_n_backends(s->hw); k++)
 		start_unit(s, k, warn);
@@ -202,6 +214,10 @@ void sensors_why(const struct sensors *s, struct str *out)
 	if (!s->begun) {
 		str_add(out, sensors_opened(s) ? "the sensors could not be opened"
 					       : "the drivers did not answer");
+		return;
+	}
+	if (s->elsewhere) {
+		str_add(out, "the devices of this host are counted by another rank of this job");
 		return;
 	}
 	if (s->n_on) {
@@ -260,6 +276,14 @@ const char *sensors_stuck(const struct sensors *s, int64_t now_ns, int64_t age_n
 	return NULL;
 }
 
+void sensors_unclaim(struct sensors *s)
+{
+	if (!s)
+		return;
+	once_close(s->once);
+	s->once = NULL;
+}
+
 size_t sensors_stop(struct sensors *s)
 {
 	size_t stuck = 0;
@@ -269,6 +293,7 @@ size_t sensors_stop(struct sensors *s)
 	for (size_t i = 0; i < s->n_units; i++)
 		stuck += sampler_stop(s->units[i].sampler, STOP_NS) == ST_TIMEOUT;
 	s->n_units = 0;
+	sensors_unclaim(s);
 	if (!s->joined && sensors_opened(s)) {
 		pthread_join(s->opener, NULL);
 		s->joined = true;

@@ -38,6 +38,9 @@ void sensors_job(struct sensors *s, int64_t pid);
 bool sensors_fresh(const struct sensors *s, int64_t t_ns);
 /* Name of a back end whose driver has not answered for longer than age_ns, or NULL. */
 const char *sensors_stuck(const struct sensors *s, int64_t now_ns, int64_t age_ns);
+/* Other ranks of this job may count the devices from now on (once.h). Before a keeper leaves
+ * without sensors_stop. */
+void sensors_unclaim(struct sensors *s);
 /* Returns how many threads had to be abandoned. */
 size_t sensors_stop(struct sensors *s);
 

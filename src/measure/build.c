@@ -365,6 +365,12 @@ void build_warn(struct build *b, const char *fmt, ...)
 		b->no_memory = true;
 }
 
+void build_shared(struct build *b, const char *why)
+{
+	b->cfg.shared_node = true;
+	build_warn(b, "%s", why);
+}
+
 const struct build_rank *first_rank(const struct build *b)
 {
 	for (size_t i = 0; i < b->n_rank; i++)

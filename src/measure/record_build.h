@@ -63,6 +63,10 @@ void build_progress(struct build *b, int64_t t_ns, uint64_t total_steps, uint64_
 /* A sentence for every record from now on ("the driver stalled at 3.2s"). */
 void build_warn(struct build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* The measured components are shared with somebody: flags every record from now on, with the
+ * reason. */
+void build_shared(struct build *b, const char *why);
+
 struct build_window {
 	int64_t t0_ns, t1_ns; /* of the record: start and end of the job, or of the setting */
 	/* Before the steady phase: whichever ends last. Steps count from the window's start. */

@@ -26,11 +26,20 @@ is "$(jq '.train.step_s.mean > 0.1 and .train.step_s.mean < 0.2' r.json)" true "
 
 # The same kind: ranks that mpirun starts and numbers.
 if ! command -v mpirun >/dev/null; then
-	skip 2 "mpirun is not installed"
+	skip 6 "mpirun is not installed"
 else
 	wattlaw sim exec --scenario s.ini -- wattlaw run -q --json m.json -- \
 		mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 python3 rank.py >/dev/null 2>&1
 	is "$(jq -c '[.train.ranks, .train.samples]' m.json)" '[2,240]' "ranks numbered by mpirun"
 	is "$(jq '(.energy.total_j / .wall_s) | . > 490 and . < 510' m.json)" true "count the node once, too"
+	# Every rank wrapped by itself: one of them counts the node, the others say who does.
+	wattlaw sim exec --scenario s.ini -- mpirun --allow-run-as-root --oversubscribe --bind-to none -n 4 \
+		wattlaw run -q --name wrapped -- sleep 2 >/dev/null 2>&1
+	wattlaw export jsonl all | jq -c 'select(.workload == "wrapped")' >wrapped
+	is "$(wc -l <wrapped)" 4 "four wrapped ranks are four runs"
+	is "$(jq -s 'map(.energy.total_j // 0) | add | . > 980 and . < 1100' wrapped)" true "whose energies add up to the node once"
+	is "$(jq -s '[.[] | select(.energy.total_j == null and .energy.shared_node and (.energy.note | contains("another rank")))] | length' wrapped)" 3 \
+		"three of them say that another rank counts it"
+	is "$(find /dev/shm -name "wattlaw-once.*" -newer s.ini | wc -l)" 0 "and leave nothing behind"
 fi
 done_testing
