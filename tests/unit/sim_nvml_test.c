@@ -1,5 +1,6 @@
 /* The NVML look-alike through dlopen, as any client loads it. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -264,6 +265,44 @@ static void test_counts(void)
 	ok((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec >= 80000000, "slowly");
 }
 
+static int wrong; /* by threads of test_threads */
+
+static void *hammer(void *arg)
+{
+	nv_dev_t d = dev(0);
+	unsigned mw, limit;
+
+	for (int i = 0; i < 3000; i++) {
+		if (arg && i % 10 == 0)
+			F(fn_dset, "nvmlDeviceSetPowerManagementLimit")
+		(d, i % 20 ? 150000u : 200000u);
+		if (F(fn_du, "nvmlDeviceGetPowerUsage")(d, &mw) || mw < 230000 || mw > 270000)
+			__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+		if (F(fn_du, "nvmlDeviceGetPowerManagementLimit")(d, &limit) ||
+			(limit != 150000 && limit != 200000 && limit != 250000))
+			__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void test_threads(void)
+{
+	pthread_t t[4];
+	struct world_map *m;
+	char path[256];
+
+	nap(60);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, hammer, i < 2 ? dir : NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	is_int(wrong, 0, "four threads, two of them setting: no reading is wrong");
+	snprintf(path, sizeof(path), "%s/state", dir);
+	world_open(path, &m, NULL);
+	is_int(world_calls(m, CALL_DeviceGetPowerUsage), 12000, "and no call is lost in the count");
+	world_close(m);
+}
+
 int main(void)
 {
 	is_int(sizeof(struct nv_pci), 68, "the PCI struct has NVML's size");
@@ -283,5 +322,6 @@ int main(void)
 		test_denied);
 	in_child("[gpu 0]\nprofile = a100\nmig = 3g.20gb, 3g.20gb\n", test_mig);
 	in_child("[gpu 0]\nprofile = v100\nnvmlDeviceGetTemperature = slow 80ms\n", test_counts);
+	in_child("[gpu 0]\nprofile = v100\npower = 250W\n", test_threads);
 	return tap_done();
 }
