@@ -30,12 +30,8 @@ packages_check=(
 	git
 	jq
 	libclang-rt-14-dev
-	man-db
 	procps
-	python3-numpy
 	scdoc
-	sqlite3
-	strace
 	util-linux
 )
 
