@@ -144,7 +144,8 @@ int cmd_import(int argc, char **argv)
 		code = print_json(&result);
 	else
 		printf("Imported %lld run%s as campaign '%s'. Next: wattlaw fit %s\n",
-			(long long)result.runs, result.runs == 1 ? "" : "s", result.campaign.name, result.campaign.name);
+			(long long)result.runs, result.runs == 1 ? "" : "s", result.campaign.name,
+			result.campaign.name);
 out:
 	import_result_release(&result);
 	store_close(s);

@@ -142,7 +142,8 @@ static void probe_limit(struct rapl *r, struct zone *z, struct device *d)
 	int64_t v;
 
 	z->constraint = -1;
-	/* No socket, memory or board draws more; a counter that would need it was reset, not wrapped. */
+	/* No socket, memory or board draws more; a counter that would need it was reset, not
+	 * wrapped. */
 	d->max_power_mw = d->kind == DEV_NODE ? 20000000 : 3000000;
 	for (int i = 0; i < 4; i++) {
 		snprintf(path, sizeof(path), "%s/constraint_%d_name", z->dir, i);

@@ -131,7 +131,8 @@ enum status predict_at(
 			e, ST_RANGE, "no law answers at %s %.6g", factor_name(s->series.factor), x);
 	/* the learnt quantile is for 90 %; other levels go with the normal's */
 	predict_parts(s, x, &parts);
-	half = predict_scale(s->series.factor, &parts) * learned_factors[s->series.factor].q90[s->series.quantity] *
+	half = predict_scale(s->series.factor, &parts) *
+	       learned_factors[s->series.factor].q90[s->series.quantity] *
 	       stat_normal_quantile(0.5 + 0.5 * level) / stat_normal_quantile(0.95);
 	out->y = (struct interval){exp(ly), exp(ly - half), exp(ly + half), level};
 	power_law_interval(s, series_effective(&s->series, x), level, &out->power_law);

@@ -219,7 +219,8 @@ static nv_ret_t read_field(const struct call *c, struct nv_field *f)
 	int64_t mw = 0;
 
 	f->type = NV_ULL;
-	/* Scopes other than the device itself (whole module, memory) came with later generations. */
+	/* Scopes other than the device itself (whole module, memory) came with later generations.
+	 */
 	if (f->scope != 0 && f->id >= NV_FI_POWER_AVERAGE && f->id <= NV_FI_LIMIT_REQUESTED)
 		return NV_NOT_SUPPORTED;
 	switch (f->id) {

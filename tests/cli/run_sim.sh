@@ -142,5 +142,5 @@ try wattlaw sim exec --scenario denied.ini -- wattlaw sweep --idle 0s --db denie
 	sh -c 'touch ran; exec wattlaw sim job resnet50 --scale 5% --steps 0'
 [ "$code" -ne 0 ]
 ok $? "no permission to set is a failure"
-like "$err" '[Pp]ermission' "that names the reason" 
+like "$err" '[Pp]ermission' "that names the reason"
 done_testing

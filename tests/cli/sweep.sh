@@ -1,5 +1,6 @@
 # wattlaw sweep: plan, stepping, failing points, interruption, resume, a busy machine.
 . "$(dirname "$0")/tap.sh"
+touch began
 export WATTLAW_DB=$PWD/t.db WATTLAW_RUN_DIR=$PWD/run
 fast="-r 1 -w 100ms --point-time 400ms --idle 0s"
 export WATTLAW_SENSORS=none
@@ -81,7 +82,7 @@ if can_rate; then
 	echo "# time ratio at 10 %: $ratio"
 	is "$(wattlaw export json | jq -c '[.. | .cpu_rate_pct? | objects | .enforced | values] | unique')" "[10,100]" \
 		"what was enforced is stored"
-	is "$(ls -d /sys/fs/cgroup/cpu/wattlaw.* 2>/dev/null | wc -l)" 0 "no CPU group is left" || ls -d /sys/fs/cgroup/cpu/wattlaw.*
+	is "$(find /sys/fs/cgroup/cpu -maxdepth 1 -name 'wattlaw.*' -newer began | wc -l)" 0 "no CPU group is left" || ls -d /sys/fs/cgroup/cpu/wattlaw.*
 
 	try taskset -c 0 wattlaw sweep $fast --relaunch --json -L cpu_rate=10% -- stepper 60
 	is "$code" 0 "--relaunch measures every setting by a launch"
