@@ -12,12 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
+#define PREFIX          "wattlaw-marks."
+#define SWEEP_AFTER_S   10
 #define MARKS_MAX       4096 /* slots; a job that makes more is not training */
 #define RING_AT         offsetof(struct mark_slot, ring)
 #define CHUNK           256 /* events read at a time */
@@ -56,6 +60,35 @@ static const char *default_parent(void)
 	return "/tmp";
 }
 
+/* Directories of keepers that were killed: nobody holds their lock. A job that outlived its keeper
+ * keeps its slots mapped, read by nobody, so it loses nothing. Young ones may be about to be
+ * locked. */
+static void sweep(const char *parent)
+{
+	DIR *d = opendir(parent);
+	struct dirent *de;
+	struct stat st;
+	char path[PATH_MAX];
+
+	while (d && (de = readdir(d))) {
+		int fd, len;
+
+		if (strncmp(de->d_name, PREFIX, strlen(PREFIX)))
+			continue;
+		fd = openat(dirfd(d), de->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (fd < 0)
+			continue;
+		len = snprintf(path, sizeof(path), "%s/%s", parent, de->d_name);
+		if (!fstat(fd, &st) && st.st_uid == geteuid() &&
+			time(NULL) - st.st_mtime > SWEEP_AFTER_S && len > 0 &&
+			(size_t)len < sizeof(path) && !flock(fd, LOCK_EX | LOCK_NB))
+			marks_remove(path);
+		close(fd);
+	}
+	if (d)
+		closedir(d);
+}
+
 static enum status make_energy_page(struct marks *m, struct err *e)
 {
 	struct mark_energy_page page = {MARK_MAGIC, 1, UINT64_MAX, 0};
@@ -80,7 +113,8 @@ enum status marks_open(const char *parent, struct marks **out, struct err *e)
 	m->dir_fd = m->energy_fd = -1;
 	if (!parent)
 		parent = default_parent();
-	len = snprintf(m->dir, sizeof(m->dir), "%s/wattlaw-marks.XXXXXX", parent);
+	sweep(parent);
+	len = snprintf(m->dir, sizeof(m->dir), "%s/" PREFIX "XXXXXX", parent);
 	if (len < 0 || (size_t)len >= sizeof(m->dir)) {
 		st = err_set(e, ST_RANGE, "path too long: %s", parent);
 		m->dir[0] = 0;
@@ -92,7 +126,10 @@ enum status marks_open(const char *parent, struct marks **out, struct err *e)
 		goto out;
 	}
 	m->dir_fd = open(m->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	st = m->dir_fd < 0 ? err_errno(e, errno, "cannot open %s", m->dir) : make_energy_page(m, e);
+	if (m->dir_fd < 0 || flock(m->dir_fd, LOCK_EX | LOCK_NB))
+		st = err_errno(e, errno, "cannot open %s", m->dir);
+	else
+		st = make_energy_page(m, e);
 out:
 	if (st != ST_OK) {
 		marks_close(m);

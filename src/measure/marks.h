@@ -27,6 +27,7 @@ struct mark_rank {
  * writable. */
 enum status marks_open(const char *parent, struct marks **out, struct err *e);
 const char *marks_dir(const struct marks *m); /* value for WATTLAW_MARKS */
+/* marks_open also removes what killed keepers of this user left below parent. */
 void marks_close(struct marks *m); /* removes the directory; NULL is allowed */
 /* Remove the directory of a keeper that died: only what this module makes is deleted. */
 void marks_remove(const char *dir);

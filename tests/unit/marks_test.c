@@ -101,6 +101,33 @@ static void honest(void)
 	ok(stat(dir, &st) < 0, "closing removes the directory");
 }
 
+/* What a killed keeper leaves, and what a live one has. */
+static void stale(void)
+{
+	struct marks *m = open_marks(), *next;
+	char dead[400], parent[256], cmd[2000];
+	struct stat st;
+
+	snprintf(parent, sizeof(parent), "%s", marks_dir(m));
+	*strrchr(parent, '/') = 0;
+	snprintf(dead, sizeof(dead), "%s/wattlaw-marks.dead%ld", parent, (long)getpid());
+	snprintf(cmd, sizeof(cmd), "mkdir -m 700 %s && touch %s/energy %s/slot.%ld.0", dead, dead,
+		dead, (long)getpid());
+	if (system(cmd))
+		abort();
+	next = open_marks();
+	ok(!stat(dead, &st), "a young directory may belong to a keeper that starts");
+	marks_close(next);
+	snprintf(cmd, sizeof(cmd), "touch -d '1 minute ago' %s", dead);
+	if (system(cmd))
+		abort();
+	next = open_marks();
+	ok(stat(dead, &st) < 0, "an old one that nobody holds is swept away by the next keeper");
+	ok(!stat(marks_dir(m), &st), "one that is held is not");
+	marks_close(next);
+	marks_close(m);
+}
+
 static void overrun(void)
 {
 	struct marks *m = open_marks();
@@ -393,6 +420,7 @@ static void statistics(void)
 int main(void)
 {
 	honest();
+	stale();
 	overrun();
 	race();
 	liars();
