@@ -4,19 +4,21 @@
 
 #include "store/internal.h"
 
-/* In the order of row_read. */
-#define RUN_SQL                                                                                    \
-	"SELECT run_id, workload, domain, setting, block, work_unit, label, repeat, baseline, "    \
-	"time_per_work_s, time_per_work_s, time_per_work_s, energy_per_work_j, edp_js, "           \
-	"work_per_s, "                                                                             \
-	"work_per_j, mean_w, NULL, NULL, id FROM run_figures WHERE ?1 = 0 OR campaign_id = ?1 "    \
-	"ORDER "                                                                                   \
-	"BY id"
-#define SETTING_SQL                                                                                \
-	"SELECT run_id, workload, domain, setting, block, work_unit, label, n, baseline, "         \
-	"time_per_work_s, time_min_s, time_max_s, energy_per_work_j, edp_js, work_per_s, "         \
-	"1 / energy_per_work_j, mean_w, slowdown_pct, saving_pct, 0 FROM setting_figures "         \
-	"WHERE ?1 = 0 OR campaign_id = ?1 ORDER BY campaign_id, workload, block, setting"
+/* clang-format off: one line of SQL a line, in the order of row_read */
+static const char run_sql[] =
+	"SELECT run_id, workload, domain, setting, block, work_unit, label, repeat, baseline, "
+	"time_per_work_s, time_per_work_s, time_per_work_s, energy_per_work_j, edp_js, work_per_s, "
+	"work_per_j, mean_w, NULL, NULL, id "
+	"FROM run_figures WHERE ?1 = 0 OR campaign_id = ?1 ORDER BY id";
+/* People read settings by number, not by text: 80W before 100W; the default, without one, first. */
+static const char setting_sql[] =
+	"SELECT run_id, workload, domain, setting, block, work_unit, label, n, baseline, "
+	"time_per_work_s, time_min_s, time_max_s, energy_per_work_j, edp_js, work_per_s, "
+	"1 / energy_per_work_j, mean_w, slowdown_pct, saving_pct, 0 "
+	"FROM setting_figures WHERE ?1 = 0 OR campaign_id = ?1 "
+	"ORDER BY campaign_id, workload, label, workers, block, power_limit_w, clock_max_mhz, "
+	"cpu_rate_pct, setting";
+/* clang-format on */
 
 static double number(sqlite3_stmt *st, int col)
 {
@@ -59,7 +61,7 @@ enum status store_each_figures(struct store *s, enum figures_of of, int64_t camp
 	struct figures f;
 	bool more = true;
 	int code = SQLITE_DONE;
-	enum status r = sql_prepare(s, of == FIGURES_RUN ? RUN_SQL : SETTING_SQL, &st, e);
+	enum status r = sql_prepare(s, of == FIGURES_RUN ? run_sql : setting_sql, &st, e);
 
 	if (r)
 		return r;

@@ -60,6 +60,11 @@ GROUP BY campaign_id, workload, block, work_unit;
 -- One row a setting, over its repeats.
 CREATE VIEW setting_figures AS
 SELECT f.campaign_id, f.workload, f.domain, f.setting, f.block, f.work_unit, f.label,
+	-- The factors as numbers, the same in every run of the setting; NULL where it is the default.
+	(SELECT number FROM run_axis WHERE run = f.id AND name = 'workers') AS workers,
+	(SELECT number FROM run_axis WHERE run = f.id AND name = 'power_limit') AS power_limit_w,
+	(SELECT number FROM run_axis WHERE run = f.id AND name = 'clock_max') AS clock_max_mhz,
+	(SELECT number FROM run_axis WHERE run = f.id AND name = 'cpu_rate') AS cpu_rate_pct,
 	max(f.baseline) AS baseline, count(*) AS n, min(f.run_id) AS run_id,
 	avg(f.time_per_work_s) AS time_per_work_s,
 	min(f.time_per_work_s) AS time_min_s, max(f.time_per_work_s) AS time_max_s,
