@@ -13,6 +13,7 @@
 #include "sim/world.h"
 
 #define SONAME    "libnvidia-ml.so.1"
+#define PLAIN     "libnvidia-ml.so"
 #define LIB_BYTES ((size_t)64 << 20)
 
 /* The directory of this program, without its last '/'. */
@@ -131,6 +132,19 @@ out:
 	return st;
 }
 
+/* Some clients (Slurm's gpu/nvml) ask for the name without a version. */
+static enum status link_plain_name(const char *dir, struct err *e)
+{
+	struct str p = STR_INIT;
+	enum status st = ST_OK;
+
+	str_addf(&p, "%s/lib/" PLAIN, dir);
+	if (symlink(SONAME, str_cstr(&p)))
+		st = err_errno(e, errno, "cannot create '%s'", str_cstr(&p));
+	str_release(&p);
+	return st;
+}
+
 static enum status place_library(const char *dir, const struct scenario *s, struct err *e)
 {
 	static const char garbage[] = "this is no library\n";
@@ -157,6 +171,8 @@ static enum status place_library(const char *dir, const struct scenario *s, stru
 		st = copy_library(str_cstr(&lib), str_cstr(&to), s, e);
 	else if (!st && symlink(str_cstr(&lib), str_cstr(&to)))
 		st = err_errno(e, errno, "cannot create '%s'", str_cstr(&to));
+	if (!st)
+		st = link_plain_name(dir, e);
 out:
 	str_release(&lib);
 	str_release(&to);
@@ -183,6 +199,9 @@ void host_remove(const char *dir)
 	str_addf(&p, "%s/lib/" SONAME, dir);
 	if (unlink(str_cstr(&p)))
 		rmdir(str_cstr(&p));
+	str_clear(&p);
+	str_addf(&p, "%s/lib/" PLAIN, dir);
+	unlink(str_cstr(&p));
 	str_clear(&p);
 	str_addf(&p, "%s/lib", dir);
 	rmdir(str_cstr(&p));

@@ -1,5 +1,6 @@
 /* nvml_misc.c: utilisation, memory, temperature, links, modes, processes. */
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/nvml_core.h"
 
@@ -236,14 +237,15 @@ EXPORT nv_ret_t nvmlDeviceGetAccountingMode(nv_dev_t dev, unsigned *mode)
 	ANSWER(mode, 0);
 }
 
-/* Place in the machine. Every device is near every CPU of the first word. */
+/* Place in the machine. Every device is near every CPU there is. */
 
 static nv_ret_t fill_affinity(struct call *c, unsigned n, unsigned long *set)
 {
 	if (!set || n == 0)
 		return call_end(c, NV_INVALID);
 	memset(set, 0, n * sizeof(*set));
-	set[0] = ~0ul;
+	for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF) && cpu < (long)n * 64; cpu++)
+		set[cpu / 64] |= 1ul << (cpu % 64);
 	return call_end(c, NV_OK);
 }
 

@@ -1,7 +1,8 @@
-# Foreign NVML clients take the simulated devices for real ones: nvtop and the Python bindings, as
-# Debian packages them (contrib; unpacked below the build directory, the system's sources untouched).
+# Foreign NVML clients take the simulated devices for real ones: nvtop, the Python
+# bindings and Slurm's gpu/nvml, as Debian packages them (contrib; unpacked below the build directory, the system's sources untouched).
 . "$(dirname "$0")/tap.sh"
 
+gpu_nvml=usr/lib/x86_64-linux-gnu/slurm-wlm/gpu_nvml.so
 store=${BUILD_ROOT:-$tap_dir}/foreign
 private_apt() {
 	apt-get -q -o Dir::State="$store/state" -o Dir::State::status=/var/lib/dpkg/status \
@@ -9,17 +10,17 @@ private_apt() {
 		-o Dir::Etc::sourceparts=/dev/null -o APT::Sandbox::User=root -o APT::Get::List-Cleanup=0 "$@"
 }
 fetch_clients() {
-	[ -x "$store/root/usr/bin/nvtop" ] && [ -e "$store/root/usr/lib/python3/dist-packages/pynvml.py" ] && return 0
+	[ -x "$store/root/usr/bin/nvtop" ] && [ -e "$store/root/$gpu_nvml" ] && [ -e "$store/root/usr/lib/python3/dist-packages/pynvml.py" ] && return 0
 	command -v apt-get >/dev/null && command -v dpkg >/dev/null || return 1
 	mkdir -p "$store"/state/lists/partial "$store"/cache/archives/partial "$store/root"
 	. /etc/os-release
 	echo "deb http://deb.debian.org/debian ${VERSION_CODENAME:-bookworm} contrib" >"$store/sources.list"
 	private_apt update >"$store/log" 2>&1 &&
-		(cd "$store" && private_apt download nvtop python3-pynvml >>"$store/log" 2>&1) || return 1
+		(cd "$store" && private_apt download nvtop python3-pynvml slurm-wlm-nvml-plugin >>"$store/log" 2>&1) || return 1
 	for d in "$store"/*.deb; do dpkg -x "$d" "$store/root" || return 1; done
 }
 if ! fetch_clients; then
-	skip 12 "nvtop and python3-pynvml (the download was refused)"
+	skip 15 "nvtop, slurm-wlm-nvml-plugin and python3-pynvml (the download was refused)"
 	done_testing
 fi
 
@@ -82,5 +83,34 @@ if command -v script >/dev/null; then
 	like "$screen" 'MEM +877MHz' "and the memory clock"
 else
 	skip 3 "script(1), to give nvtop a terminal"
+fi
+
+# Slurm's own detection: slurmd -G prints the devices it found. Device files in a /dev of our own.
+slurm_plugins=/usr/lib/x86_64-linux-gnu/slurm-wlm
+if [ "$(id -u)" = 0 ] && command -v slurmd >/dev/null && [ -d $slurm_plugins ] && unshare -m true 2>/dev/null; then
+	mkdir -p plugins conf spool
+	cp $slurm_plugins/*.so plugins/ && cp "$store/root/$gpu_nvml" plugins/
+	cat >conf/slurm.conf <<-END
+	ClusterName=t
+	SlurmctldHost=localhost
+	AuthType=auth/none
+	CryptoType=crypto/none
+	GresTypes=gpu
+	PluginDir=$PWD/plugins
+	SlurmdSpoolDir=$PWD/spool
+	SlurmdLogFile=$PWD/slurmd.log
+	NodeName=localhost Gres=gpu:2 CPUs=$(nproc)
+	PartitionName=p Nodes=ALL
+	END
+	echo AutoDetect=nvml >conf/gres.conf
+	try timeout 60 wattlaw sim exec --gpus v100:2 -- unshare -m sh -c '
+		mount -t tmpfs none /dev && mknod /dev/null c 1 3 && mknod /dev/urandom c 1 9 &&
+		mknod /dev/nvidia0 c 1 3 && mknod /dev/nvidia1 c 1 3 &&
+		SLURM_CONF=$PWD/conf/slurm.conf slurmd -G -N localhost -D'
+	has "$err" "2 GPU system device(s) detected" "Slurm finds two devices"
+	has "$out$err" "tesla_v100-pcie-32gb" "of that model"
+	like "$out$err" 'File=/dev/nvidia0.*File=/dev/nvidia1' "with their minor numbers"
+else
+	skip 3 "slurmd as root with a mount namespace of its own"
 fi
 done_testing
