@@ -152,6 +152,21 @@ static const char *needed(const struct hello *h, char *buf, size_t size)
 	return buf;
 }
 
+/* Only a set tells whether a driver allows it: set what was found, before the job is started. */
+static enum status try_all(struct knobs *k, struct err *e)
+{
+	for (size_t i = 0; i < k->n_ids; i++)
+		for (int b = 0; b < KNOB_COUNT; b++) {
+			enum status st = ST_OK;
+
+			if (k->hello->knobs & GPU_KNOBS & 1u << b)
+				st = lease_try(k->lease[0], k->ids[i], (enum knob)b, e);
+			if (st != ST_OK && st != ST_PARTIAL)
+				return st;
+		}
+	return ST_OK;
+}
+
 static enum status do_open(struct knobs *k, struct err *e)
 {
 	char only[256];
@@ -190,6 +205,8 @@ static enum status do_open(struct knobs *k, struct err *e)
 			}
 		if (st == ST_OK)
 			st = take(k, 0, 0, k->hello->knobs & GPU_KNOBS, e);
+		if (st == ST_OK)
+			st = try_all(k, e);
 	}
 	k->n_first = k->n_ids;
 	return st;
