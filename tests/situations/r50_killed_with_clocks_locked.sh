@@ -16,7 +16,7 @@ changed() { [ -d devices ] && ! as_found; }
 start() {
 	rm -rf devices t.db t.db.d pid
 	wattlaw sim exec -s scenario.ini --dir "$PWD/devices" -- sh -c 'echo $$ >pid; exec "$@"' sh \
-		wattlaw sweep -q --idle 0s -r 1 -w 0 --point-time 5s -L power_limit=150W,200W -L clock_max=900MHz,1200MHz \
+		wattlaw sweep -q --idle 0s -r 1 -w 0 --point-time 1s -L power_limit=150W,200W -L clock_max=900MHz,1200MHz \
 		-- stepper 0 >/dev/null 2>&1 &
 	within 50 changed || echo "# nothing was set"
 	pid=$(cat pid)
