@@ -58,6 +58,13 @@ struct keeper {
 
 int64_t keeper_now(void);
 void keeper_warn(struct keeper *k, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Make builder, marks, shard; open sensors and knobs; apply a whole job's setting. On failure the
+ * knobs may be partly set: release them. */
+enum status keeper_begin(struct keeper *k, struct str *warn, struct err *e);
+/* Hand on everything read and marked since the last call. Never blocks. */
+void keeper_drain(struct keeper *k, int64_t now);
+/* The result of the operation under way, while reading goes on. ST_TIMEOUT after ns. */
+enum status keeper_knobs_wait(struct keeper *k, struct knobs_result **r, int64_t ns, struct err *e);
 /* Index of a device in the builder, added when it is new (rank groups). -1 without memory. */
 int keeper_device(struct keeper *k, const struct device *d, bool on);
 /* Tell builder and shard what a KNOBS_APPLY came to; fills a "default" axis of rec with what was

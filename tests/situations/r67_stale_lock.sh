@@ -10,22 +10,23 @@ END
 wattlaw sim exec -s s.ini --dir host -- true
 sim() { wattlaw sim exec --dir host -- "$@"; }
 cat >kill.sh <<'END'
-wattlaw sweep -q --idle 0s --db k.db -r 1 --point-time 5s -L power_limit=150W -- wattlaw sim job resnet50 --scale 5% --steps 0 &
+wattlaw sweep -q --idle 0s --db k.db -r 1 -w 100ms --point-time 2s -L power_limit=150W -- wattlaw sim job resnet50 --scale 5% --steps 0 &
 lead=$!
-sleep 1.5
+for i in $(seq 200); do wattlaw sim state host | grep -q 'of 150 W' && break; sleep 0.05; done
 kill -9 $(pgrep -P $lead) $lead
 END
 sim bash kill.sh >/dev/null 2>&1
+wattlaw sim state host | grep -q 'of 150 W'
+ok $? "(killed while a limit was set)"
 try sim wattlaw run --json run.json -- sleep 1
 is "$code" 0 "after kill -9 of everything the next run is not blocked"
 [ "$(run .energy.total_j)" != null ]
 ok $? "and measures"
-sleep 0.3
+wattlaw sim state host | grep -q 'of 250 W'
+ok $? "and has put back what the killed one had set"
 try sim wattlaw sweep -q --idle 0s --db n.db -r 1 -w 100ms --point-time 300ms -L power_limit=150W -- \
 	wattlaw sim job resnet50 --scale 5% --steps 0
 is "$code" 0 "nor is the next sweep" || printf '%s\n' "$err" | sed 's/^/# /'
-wattlaw sim state host | grep -q 'of 250 W'
-ok $? "and what the killed one had set is back"
 
 # Two at once only read: both measure, neither waits.
 sim sh -c 'wattlaw run -q --json a.json -- sleep 2 & wattlaw run -q --json b.json -- sleep 2; wait'
