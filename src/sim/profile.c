@@ -502,7 +502,7 @@ void workload_load(const struct workload *w, const struct gpu_profile *p, struct
 	*out = w->loads[0].load;
 	if (estimated)
 		*estimated = true;
-	if (profile_gpu(w->loads[0].device, &from, NULL))
+	if (profile_gpu(w->loads[0].device, &from, NULL) != ST_OK)
 		return;
 	/* Half of the gain in dense throughput reaches real networks, on a logarithmic scale: a
 	 * round figure; the memory part follows the bandwidth; the host does not change. */

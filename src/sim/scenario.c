@@ -9,6 +9,7 @@
 #include "base/ini.h"
 #include "base/units.h"
 #include "sim/profile.h"
+#include "sim/scenario_int.h"
 
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -47,14 +48,7 @@ static const struct {
 	{"UNKNOWN", 999},
 };
 
-/* Where a value stands, for messages. */
-struct at {
-	const struct ini *ini;
-	int line, col;
-	struct err *e;
-};
-
-static enum status bad(const struct at *a, const char *what, const char *value)
+enum status scenario_bad(const struct at *a, const char *what, const char *value)
 {
 	return err_at(a->e, a->ini->file, a->line, a->col, what, value);
 }
@@ -143,16 +137,16 @@ enum status scenario_gpus(struct scenario *s, const char *spec, struct err *e)
 	return s->n_gpus > 0 ? ST_OK : err_set(e, ST_INVALID, "no devices named");
 }
 
-static enum status parse_unit(const struct at *a, enum unit u, const char *text, int64_t *out)
+enum status scenario_unit(const struct at *a, enum unit u, const char *text, int64_t *out)
 {
 	struct err why = ERR_INIT;
 
 	if (unit_parse(u, text, out, &why))
-		return bad(a, "%s", why.msg);
+		return scenario_bad(a, "%s", why.msg);
 	if (*out < 0)
-		return bad(a, "'%s' must not be negative", text);
+		return scenario_bad(a, "'%s' must not be negative", text);
 	if (*out > profile_bound(u))
-		return bad(a, "'%s' is too large", text);
+		return scenario_bad(a, "'%s' is too large", text);
 	return ST_OK;
 }
 
@@ -168,7 +162,7 @@ static enum status parse_result(const struct at *a, const char *v, struct sim_fa
 	}
 	if (!strncmp(v, "slow ", 5)) {
 		f->kind = FAULT_SLOW;
-		return parse_unit(a, UNIT_TIME, v + 5, &f->value);
+		return scenario_unit(a, UNIT_TIME, v + 5, &f->value);
 	}
 	if (!strncmp(v, "value ", 6)) {
 		char *end;
@@ -177,7 +171,7 @@ static enum status parse_result(const struct at *a, const char *v, struct sim_fa
 		f->kind = FAULT_VALUE;
 		f->value = (int64_t)strtoull(v + 6, &end, 0);
 		return *end || !isdigit((unsigned char)v[6])
-			       ? bad(a, "'%s' is not 'value' and a whole number", v)
+			       ? scenario_bad(a, "'%s' is not 'value' and a whole number", v)
 			       : ST_OK;
 	}
 	if (!strncmp(v, "NVML_ERROR_", 11))
@@ -202,7 +196,7 @@ static enum status parse_result(const struct at *a, const char *v, struct sim_fa
 	return ST_INVALID;
 }
 
-static enum status find_call(const struct at *a, const char *name, struct sim_fault *f)
+enum status scenario_find_call(const struct at *a, const char *name, struct sim_fault *f)
 {
 	char *end;
 	const char *near;
@@ -211,7 +205,7 @@ static enum status find_call(const struct at *a, const char *name, struct sim_fa
 	if (!strncmp(name, "field ", 6)) {
 		f->field = (int32_t)strtol(name + 6, &end, 10);
 		return *end || end == name + 6 || f->field < 1 || f->field > 4096
-			       ? bad(a, "'%s' is not 'field' and a field number", name)
+			       ? scenario_bad(a, "'%s' is not 'field' and a field number", name)
 			       : ST_OK;
 	}
 	f->call = scenario_call(name);
@@ -223,21 +217,22 @@ static enum status find_call(const struct at *a, const char *name, struct sim_fa
 	return ST_INVALID;
 }
 
-static enum status add_fault(struct scenario *s, const struct at *key, const struct at *val,
+enum status scenario_add_fault(struct scenario *s, const struct at *key, const struct at *val,
 	uint64_t gpus, const char *name, const char *result, struct sim_fault f)
 {
-	enum status st = find_call(key, name, &f);
+	enum status st = scenario_find_call(key, name, &f);
 
 	if (!st)
 		st = parse_result(val, result, &f);
 	if (!st && f.call < 0 && f.kind != FAULT_CODE && f.kind != FAULT_VALUE)
-		st = bad(val, "a field can have an error name or a value, not '%s'", result);
+		st = scenario_bad(
+			val, "a field can have an error name or a value, not '%s'", result);
 	for (int i = -1; !st && i < SIM_GPUS; i++) {
 		/* The host section stands for everything: one fault with gpu = -1. */
 		if (gpus == 0 ? i >= 0 : (i < 0 || !(gpus >> i & 1)))
 			continue;
 		if (s->n_faults == SIM_FAULTS)
-			return bad(key, "too many faults at '%s'", name);
+			return scenario_bad(key, "too many faults at '%s'", name);
 		f.gpu = i;
 		s->fault[s->n_faults++] = f;
 	}
@@ -251,7 +246,7 @@ static enum status add_event(
 		if (!(gpus >> i & 1))
 			continue;
 		if (s->n_events == SIM_EVENTS)
-			return bad(a, "too many timed events%s", "");
+			return scenario_bad(a, "too many timed events%s", "");
 		ev.gpu = i;
 		s->event[s->n_events++] = ev;
 	}
@@ -267,13 +262,14 @@ static enum status parse_clocks(const struct at *a, const char *v, struct sim_ev
 	if (!strcmp(v, "reset"))
 		return ST_OK;
 	if (!dash || (size_t)(dash - v) >= sizeof(lo))
-		return bad(a, "'%s' is not 'LOW-HIGH' (135MHz-900MHz) or 'reset'", v);
+		return scenario_bad(a, "'%s' is not 'LOW-HIGH' (135MHz-900MHz) or 'reset'", v);
 	memcpy(lo, v, (size_t)(dash - v));
 	lo[dash - v] = '\0';
-	st = parse_unit(a, UNIT_FREQ, lo, &ev->a);
+	st = scenario_unit(a, UNIT_FREQ, lo, &ev->a);
 	if (!st)
-		st = parse_unit(a, UNIT_FREQ, dash + 1, &ev->b);
-	return !st && (ev->a > ev->b || ev->b == 0) ? bad(a, "'%s' runs backwards", v) : st;
+		st = scenario_unit(a, UNIT_FREQ, dash + 1, &ev->b);
+	return !st && (ev->a > ev->b || ev->b == 0) ? scenario_bad(a, "'%s' runs backwards", v)
+						    : st;
 }
 
 static enum status parse_word(
@@ -317,27 +313,27 @@ static enum status timed_entry(struct scenario *s, const struct at *key, const s
 	enum status st;
 
 	if (!strncmp(what, "nvml", 4) || !strncmp(what, "field ", 6))
-		return add_fault(s, key, val, gpus, what, v,
+		return scenario_add_fault(s, key, val, gpus, what, v,
 			(struct sim_fault){.from_ns = from, .to_ns = to});
 	for (size_t i = 0; i < N_OF(event_keys); i++) {
 		names[i] = event_keys[i].key;
 		if (strcmp(event_keys[i].key, what))
 			continue;
 		if (gpus == 0)
-			return bad(key, "'%s' belongs in a [gpu N] section", what);
+			return scenario_bad(key, "'%s' belongs in a [gpu N] section", what);
 		ev.kind = (int32_t)event_keys[i].kind;
 		if (event_keys[i].yes)
 			st = parse_word(val, v, event_keys[i].no, event_keys[i].yes, &ev.a);
 		else if (ev.kind == EV_CLOCKS)
 			st = parse_clocks(val, v, &ev);
 		else
-			st = parse_unit(val, event_keys[i].unit, v, &ev.a);
+			st = scenario_unit(val, event_keys[i].unit, v, &ev.a);
 		if (!st)
 			st = add_event(s, key, gpus, ev);
 		if (!st && to != SIM_FOREVER) {
 			if (ev.kind != EV_POWER && ev.kind != EV_LOAD && ev.kind != EV_CLAMP &&
 				ev.kind != EV_BRAKE && ev.kind != EV_LOST)
-				return bad(key, "'%s' has no end; use 'at'", what);
+				return scenario_bad(key, "'%s' has no end; use 'at'", what);
 			ev.at_ns = to;
 			ev.a = 0;
 			st = add_event(s, key, gpus, ev);
@@ -345,7 +341,7 @@ static enum status timed_entry(struct scenario *s, const struct at *key, const s
 		return st;
 	}
 	what = str_nearest(what, names, N_OF(names)) ?: what;
-	return bad(key,
+	return scenario_bad(key,
 		"nothing timed is called so; use an nvml function, 'field N' or an event such "
 		"as '%s'",
 		what);
@@ -366,121 +362,41 @@ static enum status prefixed_entry(struct scenario *s, struct at *key, const stru
 		return ST_OK;
 	*done = true;
 	if (strlen(k) >= sizeof(copy))
-		return bad(key, "the key is too long%s", "");
+		return scenario_bad(key, "the key is too long%s", "");
 	strcpy(copy, k);
 	used = copy[0] == 'f' ? 4 : 2;
 	for (char *w = strtok_r(copy, " \t", &save); w && n < used;
 		w = strtok_r(NULL, " \t", &save))
 		word[n++] = w;
 	if (n < used)
-		return bad(key, "'%s' lacks its time or what happens", k);
+		return scenario_bad(key, "'%s' lacks its time or what happens", k);
 	for (size_t i = 0; i < used; i++) {
 		rest += strcspn(rest, " \t");
 		rest += strspn(rest, " \t");
 	}
 	if (!*rest)
-		return bad(key, "'%s' does not say what happens", k);
+		return scenario_bad(key, "'%s' does not say what happens", k);
 	if (copy[0] == 'c') {
 		char *end;
 		long nth = strtol(word[1], &end, 10);
 
 		key->col += (int)(rest - k);
 		if (*end || nth < 1 || nth > 1000000)
-			return bad(key, "'%s' is no number of a call", word[1]);
-		return add_fault(s, key, val, gpus, rest, v,
+			return scenario_bad(key, "'%s' is no number of a call", word[1]);
+		return scenario_add_fault(s, key, val, gpus, rest, v,
 			(struct sim_fault){.nth = (uint32_t)nth, .to_ns = SIM_FOREVER});
 	}
-	st = parse_unit(key, UNIT_TIME, word[1], &from);
+	st = scenario_unit(key, UNIT_TIME, word[1], &from);
 	if (!st && used == 4) {
 		if (strcmp(word[2], "to"))
-			return bad(key, "'%s' is not 'from T1 to T2 WHAT'", k);
-		st = parse_unit(key, UNIT_TIME, word[3], &to);
+			return scenario_bad(key, "'%s' is not 'from T1 to T2 WHAT'", k);
+		st = scenario_unit(key, UNIT_TIME, word[3], &to);
 		if (!st && to <= from)
-			return bad(key, "'%s' ends before it begins", k);
+			return scenario_bad(key, "'%s' ends before it begins", k);
 	}
 	key->col += (int)(rest - k);
 	return st ? st : timed_entry(s, key, val, gpus, rest, v, from, to);
 }
-
-static enum status host_entry(struct scenario *s, const struct at *key, const struct at *val,
-	const char *k, const char *v)
-{
-	static const char *const known[] = {
-		"driver", "nvml", "cuda", "setters", "seed", "missing", "library"};
-	const char *near;
-	int64_t n;
-	enum status st = ST_OK;
-
-	if (!strcmp(k, "driver") || !strcmp(k, "nvml")) {
-		char *dst = k[0] == 'd' ? s->driver : s->nvml;
-
-		if (!*v || strlen(v) >= sizeof(s->driver))
-			return bad(val, "'%s' is no version", v);
-		strcpy(dst, v);
-	} else if (!strcmp(k, "cuda")) {
-		double d;
-
-		if (!str_to_double(v, &d) || d < 1 || d > 99)
-			return bad(val, "'%s' is no CUDA version such as 12.2", v);
-		s->cuda = (int)d * 1000 + (int)((d - (int)d) * 10 + 0.5) * 10;
-	} else if (!strcmp(k, "setters")) {
-		if (!strcmp(v, "root"))
-			s->setters = SETTERS_ROOT;
-		else if (!strcmp(v, "anyone"))
-			s->setters = SETTERS_ANYONE;
-		else if (!strcmp(v, "nobody"))
-			s->setters = SETTERS_NOBODY;
-		else
-			return bad(val, "'%s' must be root, anyone or nobody", v);
-	} else if (!strcmp(k, "seed")) {
-		st = parse_unit(val, UNIT_NONE, v, &n);
-		if (!st)
-			s->seed = (uint64_t)n;
-	} else if (!strcmp(k, "library")) {
-		s->no_library = !strcmp(v, "none");
-		s->library_is_directory = !strcmp(v, "directory");
-		s->library_is_garbage = !strcmp(v, "garbage");
-		if (!s->no_library && !s->library_is_directory && !s->library_is_garbage &&
-			strcmp(v, "normal"))
-			return bad(val, "'%s' must be normal, none, directory or garbage", v);
-	} else if (!strncmp(k, "nvml", 4) || !strncmp(k, "field ", 6)) {
-		return add_fault(s, key, val, 0, k, v, (struct sim_fault){.to_ns = SIM_FOREVER});
-	} else {
-		near = str_nearest(k, known, N_OF(known));
-		err_at(key->e, key->ini->file, key->line, key->col,
-			"unknown key '%s' in [host]%s%s%s", k, near ? "; did you mean '" : "",
-			near ? near : "", near ? "'?" : "");
-		return ST_INVALID;
-	}
-	return st;
-}
-
-static enum status host_missing(
-	struct scenario *s, const struct ini *ini, const struct ini_entry *en, struct err *e)
-{
-	struct ini_list l;
-	enum status st = ini_list(ini, en, &l, e);
-
-	if (st)
-		return st;
-	for (size_t i = 0; !st && i < l.n; i++) {
-		struct at a = {ini, en->line, l.cols[i], e};
-		struct sim_fault f;
-
-		if (s->n_missing == SIM_MISSING || strlen(l.items[i]) >= sizeof(s->missing[0]))
-			st = bad(&a, "too many missing functions at '%s'", l.items[i]);
-		else
-			st = find_call(&a, l.items[i], &f);
-		if (!st)
-			strcpy(s->missing[s->n_missing++], l.items[i]);
-	}
-	ini_list_release(&l);
-	return st;
-}
-
-/* Implemented in scenario_gpu.c: one "key = value" of a [gpu N] section. */
-enum status scenario_gpu_entry(
-	struct sim_gpu_cfg *g, const struct ini *ini, const struct ini_entry *en, struct err *e);
 
 /* "0", "0-3", "1,4", "*" → bits. */
 static enum status parse_gpus(
@@ -492,28 +408,28 @@ static enum status parse_gpus(
 	if (!strcmp(arg, "*") || !strcmp(arg, "all")) {
 		for (int i = 0; i < s->n_gpus; i++)
 			*out |= UINT64_C(1) << i;
-		return *out ? ST_OK : bad(a, "[gpu %s] before any device is known", arg);
+		return *out ? ST_OK : scenario_bad(a, "[gpu %s] before any device is known", arg);
 	}
 	do {
 		char *end;
 		long lo = strtol(p, &end, 10), hi = lo;
 
 		if (end == p || !isdigit((unsigned char)*p))
-			return bad(
+			return scenario_bad(
 				a, "[gpu %s]: write a number, a range 0-3, a list 0,2 or *", arg);
 		if (*end == '-') {
 			p = end + 1;
 			hi = strtol(p, &end, 10);
 			if (end == p)
-				return bad(a, "[gpu %s]: a range needs an end", arg);
+				return scenario_bad(a, "[gpu %s]: a range needs an end", arg);
 		}
 		if (lo < 0 || hi >= SIM_GPUS || hi < lo)
-			return bad(a, "[gpu %s]: devices go from 0 to 31", arg);
+			return scenario_bad(a, "[gpu %s]: devices go from 0 to 31", arg);
 		for (long i = lo; i <= hi; i++)
 			*out |= UINT64_C(1) << i;
 		p = end + (*end == ',');
 		if (*end && *end != ',')
-			return bad(
+			return scenario_bad(
 				a, "[gpu %s]: write a number, a range 0-3, a list 0,2 or *", arg);
 	} while (*p);
 	return ST_OK;
@@ -556,8 +472,8 @@ static enum status read_section(
 	enum status st = ST_OK;
 
 	if (!host && strcmp(sec->name, "gpu"))
-		return bad(&where, "unknown section [%s]; a scenario has [host] and [gpu N]",
-			sec->name);
+		return scenario_bad(&where,
+			"unknown section [%s]; a scenario has [host] and [gpu N]", sec->name);
 	if (!host) {
 		st = parse_gpus(s, &where, sec->arg, &gpus);
 		if (!st)
@@ -574,11 +490,11 @@ static enum status read_section(
 		if (st || done)
 			continue;
 		if (host && !strcmp(en->key, "missing"))
-			st = host_missing(s, ini, en, e);
+			st = scenario_host_missing(s, ini, en, e);
 		else if (host)
-			st = host_entry(s, &key, &val, en->key, en->value);
+			st = scenario_host_entry(s, &key, &val, en->key, en->value);
 		else if (!strncmp(en->key, "nvml", 4) || !strncmp(en->key, "field ", 6))
-			st = add_fault(s, &key, &val, gpus, en->key, en->value,
+			st = scenario_add_fault(s, &key, &val, gpus, en->key, en->value,
 				(struct sim_fault){.to_ns = SIM_FOREVER});
 		else if (!strcmp(en->key, "power") || !strcmp(en->key, "load"))
 			st = timed_entry(s, &key, &val, gpus, en->key, en->value, 0, SIM_FOREVER);

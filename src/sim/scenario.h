@@ -1,7 +1,7 @@
 /* scenario.h: what the simulated devices of one host are and what happens to them, as plain data.
  *
- * Read from an INI file (grammar in man/wattlaw-sim-exec.1.scd); holds no pointer, so that it can lie in the
- * file shared by all processes that see the devices. Times are ns since the world began.
+ * Read from an INI file (grammar in man/wattlaw-sim-exec.1.scd); holds no pointer, so that it can
+ * lie in the file shared by all processes that see the devices. Times are ns since the world began.
  */
 #ifndef WATTLAW_SIM_SCENARIO_H
 #define WATTLAW_SIM_SCENARIO_H

@@ -6,12 +6,9 @@
 #include "base/ini.h"
 #include "base/units.h"
 #include "sim/profile.h"
-#include "sim/scenario.h"
+#include "sim/scenario_int.h"
 
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))
-
-enum status scenario_gpu_entry(
-	struct sim_gpu_cfg *g, const struct ini *ini, const struct ini_entry *en, struct err *e);
 
 enum key_kind { K_I64, K_F64, K_RATIO, K_TEXT, K_SET };
 
