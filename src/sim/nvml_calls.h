@@ -9,16 +9,20 @@
 /* clang-format off */
 #define NVML_CALLS(X) \
 	X(Init) X(Shutdown) X(SystemGetDriverVersion) X(SystemGetNVMLVersion) \
-	X(SystemGetCudaDriverVersion) X(UnitGetCount) X(DeviceGetCount) \
-	X(DeviceGetHandleByIndex) X(DeviceGetHandleByUUID) X(DeviceGetHandleByPciBusId) \
-	X(DeviceGetHandleBySerial) X(DeviceGetUUID) X(DeviceGetSerial) \
-	X(DeviceGetPciInfo) X(DeviceGetMinorNumber) X(DeviceGetIndex) \
-	X(DeviceGetBoardId) X(DeviceGetMultiGpuBoard) X(DeviceGetArchitecture) \
-	X(DeviceGetNumGpuCores) X(DeviceGetCudaComputeCapability) \
-	X(DeviceGetAttributes) X(DeviceGetDisplayMode) X(DeviceGetDisplayActive) \
-	X(DeviceGetCpuAffinity) X(DeviceGetMemoryAffinity) X(DeviceGetNvLinkState) \
-	X(DeviceGetNvLinkRemotePciInfo) X(DeviceGetEccMode) X(DeviceGetPowerUsage) \
-	X(DeviceGetTotalEnergyConsumption) X(DeviceGetPowerManagementLimit) \
+	X(SystemGetCudaDriverVersion) X(SystemGetProcessName) X(UnitGetCount) \
+	X(DeviceGetCount) X(DeviceGetHandleByIndex) X(DeviceGetHandleByUUID) \
+	X(DeviceGetHandleByPciBusId) X(DeviceGetHandleBySerial) X(DeviceGetName) \
+	X(DeviceGetUUID) X(DeviceGetSerial) X(DeviceGetPciInfo) X(DeviceGetMinorNumber) \
+	X(DeviceGetIndex) X(DeviceGetBoardId) X(DeviceGetMultiGpuBoard) \
+	X(DeviceGetBrand) X(DeviceGetArchitecture) X(DeviceGetNumGpuCores) \
+	X(DeviceGetCudaComputeCapability) X(DeviceGetAttributes) \
+	X(DeviceGetVbiosVersion) X(DeviceGetDisplayMode) X(DeviceGetDisplayActive) \
+	X(DeviceGetCpuAffinity) X(DeviceGetMemoryAffinity) \
+	X(DeviceGetTopologyCommonAncestor) X(DeviceGetNvLinkState) \
+	X(DeviceGetNvLinkRemotePciInfo) X(DeviceGetEccMode) X(DeviceGetTotalEccErrors) \
+	X(DeviceGetPowerUsage) X(DeviceGetTotalEnergyConsumption) \
+	X(DeviceGetPowerManagementMode) X(DeviceGetPowerManagementLimit) \
+	X(DeviceGetPowerManagementLimitConstraints) \
 	X(DeviceGetPowerManagementDefaultLimit) X(DeviceGetEnforcedPowerLimit) \
 	X(DeviceSetPowerManagementLimit) X(DeviceGetPowerState) \
 	X(DeviceGetPerformanceState) X(DeviceGetClockInfo) X(DeviceGetMaxClockInfo) \
@@ -43,10 +47,10 @@
 	X(DeviceGetGpuInstanceId) X(DeviceGetComputeInstanceId) \
 	X(DeviceGetPcieThroughput) X(DeviceGetCurrPcieLinkGeneration) \
 	X(DeviceGetCurrPcieLinkWidth) X(DeviceGetMaxPcieLinkGeneration) \
-	X(DeviceGetPcieReplayCounter) X(DeviceGetComputeRunningProcesses) \
-	X(DeviceGetMPSComputeRunningProcesses) X(DeviceGetAccountingMode) \
-	X(EventSetCreate)
-/* clang-format on */
+	X(DeviceGetMaxPcieLinkWidth) X(DeviceGetPcieReplayCounter) \
+	X(DeviceGetComputeRunningProcesses) X(DeviceGetGraphicsRunningProcesses) \
+	X(DeviceGetMPSComputeRunningProcesses) X(DeviceGetProcessUtilization) \
+	X(DeviceGetAccountingMode) X(EventSetCreate)
 
 enum nvml_call {
 #define X(name) CALL_##name,
@@ -54,5 +58,6 @@ enum nvml_call {
 #undef X
 	CALL_COUNT
 };
+/* clang-format on */
 
 #endif
