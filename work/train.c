@@ -77,16 +77,38 @@ static const char *metric_text(const struct model *m, double v, char *buf, size_
 	return buf;
 }
 
+#define KEPT_STEPS 4096 /* the last so many step times make the median */
+
 struct progress {
+	double step_s[KEPT_STEPS], step_start;
 	double start, last_time;
 	int64_t first_step, last_step, samples, last_samples;
 };
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median_step(const struct progress *p, int64_t steps)
+{
+	static double v[KEPT_STEPS];
+	size_t n = (size_t)(steps < KEPT_STEPS ? steps : KEPT_STEPS);
+
+	memcpy(v, p->step_s, n * sizeof(*v));
+	qsort(v, n, sizeof(*v), by_value);
+	return n ? v[n / 2] : 0;
+}
 
 static void log_step(const struct trainer *t, struct progress *p, const struct result *r)
 {
 	const struct options *o = t->o;
 	double now = now_s(), dt = now - p->last_time;
 	char buf[64];
+
+	p->step_s[(t->step - p->first_step - 1) % KEPT_STEPS] = now - p->step_start;
 
 	p->samples += r->global_samples;
 	if (o->quiet || !o->log_every || t->comm.rank || (t->step - p->first_step) % o->log_every)
@@ -151,6 +173,7 @@ static int loop(struct trainer *t, struct progress *p, struct result *last, stru
 	wl_phase_begin("train");
 	while (t->step < want) {
 		t->stop = got_signal != 0;
+		p->step_start = now_s();
 		if (trainer_step(t, last, f))
 			break;
 		mark_step(t, last);
@@ -179,15 +202,14 @@ static void summary(const struct trainer *t, const struct progress *p, const str
 	if (t->comm.rank)
 		return;
 	if (t->o->json) {
-		printf("{\"schema\":\"wattlaw.train/"
-		       "1\",\"network\":\"%s\",\"size\":\"%s\",\"ranks\":%d,"
-		       "\"threads\":%d,\"steps\":%lld,\"samples\":%lld,\"wall_s\":%.6f,\"step_s\":%"
-		       ".9f,"
+		printf("{\"schema\":\"wattlaw.train/1\",\"network\":\"%s\",\"size\":\"%s\","
+		       "\"ranks\":%d,\"threads\":%d,\"steps\":%lld,\"samples\":%lld,"
+		       "\"wall_s\":%.6f,\"step_s\":%.9f,\"step_median_s\":%.9f,"
 		       "\"samples_per_s\":%.3f,\"loss\":%.8g,\"allreduce_s\":%.6f,"
 		       "\"gradient_bytes\":%lld,\"flops_per_sample\":%.6g}\n",
 			t->model->name, size_name[t->o->size], t->comm.size, omp_get_max_threads(),
 			(long long)steps, (long long)p->samples, s, steps ? s / (double)steps : 0.0,
-			(double)p->samples / s, r->loss, t->comm.wait_s,
+			median_step(p, steps), (double)p->samples / s, r->loss, t->comm.wait_s,
 			(long long)t->ps->n_trainable * 4, t->flops_per_sample);
 		return;
 	}
@@ -212,7 +234,7 @@ static void summary(const struct trainer *t, const struct progress *p, const str
 
 static int train(struct trainer *t, struct fault *f)
 {
-	struct progress p;
+	static struct progress p;
 	struct result r = {0};
 
 	wl_rank(t->comm.rank, t->comm.size);

@@ -17,10 +17,11 @@ class margin:
     """How near to its corner a relu came: the smallest |x| relative to the tensor's typical value. Where two
     programs round differently across a corner, a gradient jumps."""
     smallest = math.inf
+    watched = False
 
 
 def relu(x):
-    with torch.no_grad():
+    if margin.watched:
         margin.smallest = min(margin.smallest, (x.abs().min() / x.pow(2).mean().sqrt()).item())
     return F.relu(x)
 
@@ -68,15 +69,15 @@ def resnet(P, step, block, repeats, width=8, side=32):
     return F.cross_entropy(x, labels(step, 10, N))
 
 
-def resnet18(P, step):
-    return resnet(P, step, basic, (2, 2, 2, 2))
+def resnet18(P, step, **size):
+    return resnet(P, step, basic, (2, 2, 2, 2), **size)
 
 
-def resnet50(P, step):
-    return resnet(P, step, bottleneck, (3, 4, 6, 3))
+def resnet50(P, step, **size):
+    return resnet(P, step, bottleneck, (3, 4, 6, 3), **size)
 
 
-def vgg16(P, step, width=8, side=32):
+def vgg16(P, step, width=8, side=32, hidden=64):
     x, layer = image(step, N, 3, side, side), 0
     for repeat, times in ((2, 1), (2, 2), (3, 4), (3, 8), (3, 8)):
         for _ in range(repeat):
@@ -84,8 +85,8 @@ def vgg16(P, step, width=8, side=32):
             layer += 1
         x = F.max_pool2d(x, 2)
     x = x.flatten(1)
-    x = relu(linear(P, "classifier.0", x, 64))
-    x = relu(linear(P, "classifier.1", x, 64))
+    x = relu(linear(P, "classifier.0", x, hidden))
+    x = relu(linear(P, "classifier.1", x, hidden))
     return F.cross_entropy(linear(P, "classifier.2", x, 10), labels(step, 10, N))
 
 
