@@ -1,8 +1,11 @@
 # host.sh: make the machine of tests/hosts/NAME.tree below a directory (the format is in tests/tree.h).
 #
 #   host_make xeon-2s "$PWD/root"; try wattlaw probe --root "$PWD/root"
-host_make() {
-	local line file='' mode='' hex=''
+host_make() { host_load "$SOURCE_ROOT/tests/hosts/$1.tree" "$2"; }
+
+# host_load MANIFEST DIR
+host_load() {
+	local manifest=$1 line file='' mode='' hex=''
 
 	while IFS= read -r line || [ -n "$line" ]; do
 		case $line in
@@ -33,7 +36,7 @@ host_make() {
 			fi
 			;;
 		esac
-	done <"$SOURCE_ROOT/tests/hosts/$1.tree"
+	done <"$manifest"
 	[ -n "$mode" ] && chmod "$mode" "$file"
 	return 0
 }
