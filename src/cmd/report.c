@@ -2,6 +2,7 @@
 #include "cmd/commands.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
@@ -111,6 +112,19 @@ static bool add_last(struct store *s, int64_t n, json_t *parts, struct err *e)
 		   : add_named(s, NULL, parts, e);
 }
 
+/* Six digits are more than a plot or a table of it shows, and half the page. */
+static bool compact(json_t *doc, struct str *out)
+{
+	char *text = doc ? json_dumps(doc, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
+
+	json_decref(doc);
+	if (!text)
+		return false;
+	str_addf(out, "%s\n", text);
+	free(text);
+	return !out->failed;
+}
+
 static int write_report(const struct report_cmd *o, char **names, int n)
 {
 	struct str text = STR_INIT, page = STR_INIT;
@@ -129,7 +143,7 @@ static int write_report(const struct report_cmd *o, char **names, int n)
 		code = cmd_fail(&e);
 		goto out;
 	}
-	if (!json_line(report_document(parts), &text) ||
+	if (!compact(report_document(parts), &text) ||
 		(!o->json && !report_page(str_cstr(&text), &page))) {
 		err_set(&e, ST_NOMEM, "report: out of memory");
 		code = cmd_fail(&e);

@@ -249,7 +249,7 @@
 				b = p.b.toFixed(2) + (p.ci ? ` [${p.ci[0].toFixed(2)}, ${p.ci[1].toFixed(2)}]` : "  (no error estimate)");
 			return { cells: [QUANTITY[s.quantity].title, FACTOR[s.factor], s.at || "–", b,
 				p && known(p.r2) && s.n > 2 ? p.r2.toFixed(3) : "–", percent(p && p.loo), percent(p && p.mape), String(s.n),
-				s.verdict === "insensitive" ? "insensitive" :
+				s.verdict === "insensitive" ? "insensitive" : s.verdict === "undetermined" ? "undetermined" :
 					s.best && known(s.best.loo) ? s.best.family + " (" + percent(s.best.loo) + ")" : "–"] };
 		});
 
@@ -296,7 +296,7 @@
 			el("summary", null, "All " + group.settings.length + " settings"), table(head, rows, 1));
 	}
 
-	function groupSection(group, alone) {
+	function groupSection(group, alone, noted) {
 		const box = el("div"), by = new Map(), grid = el("div", { class: "charts" });
 
 		if (group.where)
@@ -316,9 +316,9 @@
 					grid.append(chart(group, some(list)));
 		if (grid.children.length)
 			box.append(grid);
-		if (!group.n_energy)
+		if (!group.n_energy && !noted)
 			box.append(el("p", { class: "note" }, "Energy is unknown: " + (group.energy_note || "it was not measured") + "."));
-		else if (group.n_energy < group.n)
+		else if (group.n_energy && group.n_energy < group.n)
 			box.append(el("p", { class: "note" }, "Energy is known for " + group.n_energy + " of " + group.n + " runs" +
 				(group.energy_note ? "; of the others: " + group.energy_note : "") + "."));
 		if (group.series.length)
@@ -329,7 +329,7 @@
 		return box;
 	}
 
-	function workloadSection(w, id) {
+	function workloadSection(w, id, noted) {
 		const labels = [...new Set(w.groups.map((g) => g.label))];
 		const head = el("div", { class: "row" }, el("h2", null, w.name || "(no name)"), ...labels.map(badge));
 		const runs = w.groups.reduce((n, g) => n + g.n, 0);
@@ -337,7 +337,7 @@
 
 		return el("section", { class: "card", id }, head,
 			el("p", { class: "soft" }, [w.domain, runs + " runs", ...sources].filter((x) => x).join(" · ")),
-			...w.groups.map((g) => groupSection(g, w.groups.length === 1)));
+			...w.groups.map((g) => groupSection(g, w.groups.length === 1, noted)));
 	}
 
 	function tiles(part) {
@@ -397,9 +397,15 @@
 		if (labelsOf(part).includes("simulated"))
 			page.append(el("p", { class: "note" }, "Figures marked simulated come from a model of the device, not from a device."));
 		page.append(tiles(part));
+		/* One reason for all is said once. */
+		const groups = part.workloads.flatMap((w) => w.groups);
+		const noted = groups.length > 1 && groups.every((g) => !g.n_energy && g.energy_note === groups[0].energy_note);
+
+		if (noted)
+			page.append(el("p", { class: "note" }, "Energy is unknown: " + (groups[0].energy_note || "it was not measured") + "."));
 		if (part.workloads.length > 1)
 			page.append(el("nav", null, ...part.workloads.map((w, i) => el("a", { href: "#" + id(i) }, w.name || "(no name)"))));
-		part.workloads.forEach((w, i) => page.append(workloadSection(w, id(i))));
+		part.workloads.forEach((w, i) => page.append(workloadSection(w, id(i), noted)));
 		page.append(method(part));
 	}
 

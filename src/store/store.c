@@ -199,6 +199,27 @@ static enum status create(struct store *s, struct err *e)
 	return st;
 }
 
+/* The views in the file are for people with other tools, and are those of the version that made it.
+ * This program reads through its own, which cover them while the file is open. */
+static enum status cover_views(struct store *s, struct err *e)
+{
+	static const char create_view[] = "CREATE VIEW ";
+	struct str sql = STR_INIT;
+	const char *p = store_views_sql, *at;
+	enum status st;
+
+	while ((at = strstr(p, create_view))) {
+		str_addn(&sql, p, (size_t)(at - p));
+		str_add(&sql, "CREATE TEMP VIEW ");
+		p = at + strlen(create_view);
+	}
+	str_add(&sql, p);
+	st = sql.failed ? err_set(e, ST_NOMEM, "%s: out of memory", s->path)
+			: sql_exec(s, str_cstr(&sql), e);
+	str_release(&sql);
+	return st;
+}
+
 enum status store_open(const char *path, bool write, struct store **out, struct err *e)
 {
 	struct store *s = NULL;
@@ -233,6 +254,8 @@ enum status store_open(const char *path, bool write, struct store **out, struct 
 		st = sql_exec(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL", e);
 	if (!st && user_version(s) != STORE_VERSION)
 		st = err_set(e, ST_CORRUPT, "%s: is damaged: it has no store version", path);
+	if (!st)
+		st = cover_views(s, e);
 out:
 	if (st) {
 		store_close(s);

@@ -42,9 +42,14 @@ import json, sys
 laws = json.load(sys.stdin)["laws"]
 assert laws and all(l["simulated"] for l in laws)
 t = [l for l in laws if l["family"] == "power" and l["quantity"] == "time" and l["factors"] == ["power_limit_w"]]
-assert t and all(-1 < l["params"]["b"] < -0.3 for l in t), [l["params"] for l in t]
+assert {l["workload"] for l in t} == {"resnet50", "bert", "schnet"}
+for l in t:
+    b = l["params"]["b"]
+    # The published behaviour: large networks slow down under a cap, less than in proportion; a small
+    # graph network does not notice it.
+    assert -0.1 < b < 0.1 if l["workload"] == "schnet" else -1 < b < -0.3, (l["workload"], b)
 '
-ok $? "a cap slows a V100 down, less than in proportion"
+ok $? "a cap slows large networks, less than in proportion, and not a small one"
 try wattlaw report --last 2 -o both.html
 is "$code" 0 "both go on one page"
 grep -q '"simulated"' both.html
