@@ -1,6 +1,7 @@
 /* model_workload_test.c: a whole workload: slices, scaling, the joint law, answers. */
 #include "tap.h"
 
+#include "base/mem.h"
 #include "model/model.h"
 
 #define MAX 64
@@ -153,11 +154,69 @@ static void bad_rows(void)
 	has(e.msg, "row 3", "that names the row");
 }
 
+/* Every allocation fails once: an error each time, nothing lost, and success at last. */
+static void out_of_memory(void)
+{
+	const double caps[4] = {100, 150, 200, 250};
+	unsigned nth = 1, wrong = 0;
+
+	n = 0;
+	for (int w = 1; w <= 2; w++)
+		for (int i = 0; i < 4; i++)
+			add(w, caps[i], 1500);
+	for (; nth < 1000; nth++) {
+		struct model *m = NULL;
+		struct err e = ERR_INIT;
+		enum status st;
+
+		fault_arm("alloc", nth);
+		st = model_fit_workload(o, n, NULL, &m, &e);
+		if (!fault_fired()) {
+			ok(st == ST_OK && m, "with memory it succeeds (after %u allocations)",
+				nth - 1);
+			model_release(m);
+			break;
+		}
+		/* a comparison that finds no memory is left out; anything else is an error */
+		wrong += st == ST_OK ? !m : st != ST_NOMEM || m != NULL;
+		model_release(m);
+	}
+	fault_arm("alloc", 0);
+	ok(nth > 5 && nth < 1000, "allocations were counted down (%u)", nth);
+	is_int(wrong, 0, "each failed allocation is an error or a part left out");
+}
+
+/* A setting measured three times is one point, nearer to the truth. */
+static void repeats(void)
+{
+	struct model *m = NULL;
+	struct err e = ERR_INIT;
+	const struct model_series *s;
+
+	n = 0;
+	for (int k = -1; k <= 1; k++) {
+		for (double cap = 100; cap <= 250; cap += 50) {
+			add(1, cap, 1500);
+			o[n - 1].y[QTY_TIME] *= 1 + 0.01 * k;
+		}
+	}
+	if (!ok(model_fit_workload(o, n, NULL, &m, &e) == ST_OK, "repeats are fitted (%s)", e.msg))
+		return;
+	s = model_series_of(m, FACTOR_POWER_LIMIT, QTY_TIME);
+	is_int(s->sel.series.n, 4, "twelve rows at four limits are four points");
+	is_near(s->sel.series.reps[2], 3, 0, "each stands for three runs");
+	is_int(s->sel.series.repeat_df, 8, "their scatter has eight degrees of freedom");
+	is_near(s->sel.series.repeat_sd, 0.01, 0.001, "and is the one that was put in");
+	model_release(m);
+}
+
 int main(void)
 {
 	one_factor();
 	joint_grid();
 	scaling();
 	bad_rows();
+	repeats();
+	out_of_memory();
 	return tap_done();
 }
