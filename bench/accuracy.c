@@ -212,13 +212,12 @@ int main(int argc, char **argv)
 	for (int p = 0; p < PROTOCOL_COUNT && rc == 0; p++) {
 		struct case_list l;
 
-		if (cases_build(&t, (enum protocol)p, &l) < 0 ||
-			run_all((enum protocol)p, &l, (unsigned)n_threads) < 0)
-			rc = 1;
-		else if (want_dump)
+		rc = cases_build(&t, (enum protocol)p, &l) < 0 ||
+		     run_all((enum protocol)p, &l, (unsigned)n_threads) < 0;
+		if (rc == 0 && want_dump)
 			dump((enum protocol)p, &l);
-		else if (print_groups((enum protocol)p, &l) < 0)
-			rc = 1;
+		else if (rc == 0)
+			rc = print_groups((enum protocol)p, &l) < 0;
 		cases_release(&l);
 	}
 	if (rc)

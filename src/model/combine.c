@@ -72,7 +72,7 @@ void combine_weights(struct selection *s)
 	if (!(total > 0)) {
 		/* too few points for any learnt family: the plain power law */
 		for (unsigned j = 0; j < s->n_fits; j++)
-			s->weight[j] = total = (int)j == s->power ? 1 : 0;
+			s->weight[j] = (int)j == s->power ? 1 : 0;
 		total = 1;
 	}
 	for (unsigned j = 0; j < s->n_fits; j++)

@@ -2,8 +2,8 @@
  * sharp limit, the hinge.
  *
  * Far above k the curve is flat at y0 (a cap that does not bite), far below it follows x^b. Time
- * has b < 0, the power drawn under a cap b > 0. s is how sharp the knee is: 4 unless the row says
- * otherwise; the data seldom determine it. The form is that of astronomy's broken power laws.
+ * has b < 0, the power drawn under a cap b > 0. s is how sharp the knee is: 4 in the table; the
+ * data seldom determine it. The form is that of astronomy's broken power laws.
  */
 #include "model/law_rows.h"
 
@@ -118,26 +118,23 @@ static void broken_unscale(const struct law *l, struct shape *sh, double xr, dou
 	sh->p[1] *= xr;
 }
 
-#define BROKEN_ROW(ROW, NAME, S)                                                                   \
-	const struct law ROW = {                                                                   \
-		.name = NAME,                                                                      \
-		.formula = "y0 (1 + (k/x)^(s|b|))^(-sgn(b)/s), s = " #S,                           \
-		.quantities = QTY_BIT(QTY_TIME) | QTY_BIT(QTY_POWER),                              \
-		.factors = FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_CLOCKS,                         \
-		.n_params = 3,                                                                     \
-		.n_shown = 3,                                                                      \
-		.params = {"y0", "k", "b"},                                                        \
-		.positive = {true, true, false},                                                   \
-		.monotone = LAW_MONOTONE_EITHER,                                                   \
-		.extrapolates = true,                                                              \
-		.variant = S,                                                                      \
-		.fit = broken_fit,                                                                 \
-		.eval = broken_eval,                                                               \
-		.jacobian = broken_jacobian,                                                       \
-		.unscale = broken_unscale,                                                         \
-	}
-
-BROKEN_ROW(law_broken, "broken", 4);
+const struct law law_broken = {
+	.name = "broken",
+	.formula = "y0 (1 + (k/x)^(4|b|))^(-sgn(b)/4)",
+	.quantities = QTY_BIT(QTY_TIME) | QTY_BIT(QTY_POWER),
+	.factors = FACTOR_BIT(FACTOR_POWER_LIMIT) | FACTOR_CLOCKS,
+	.n_params = 3,
+	.n_shown = 3,
+	.params = {"y0", "k", "b"},
+	.positive = {true, true, false},
+	.monotone = LAW_MONOTONE_EITHER,
+	.extrapolates = true,
+	.variant = 4,
+	.fit = broken_fit,
+	.eval = broken_eval,
+	.jacobian = broken_jacobian,
+	.unscale = broken_unscale,
+};
 
 struct hinge_ctx {
 	const struct pts *p;

@@ -55,14 +55,14 @@ static void interp_unscale(const struct law *l, struct shape *sh, double xr, dou
 
 #define INTERP_ROW(ROW, NAME, FORMULA, QTY, DIR)                                                   \
 	const struct law ROW = {                                                                   \
-		.name = NAME,                                                                      \
-		.formula = FORMULA,                                                                \
+		.name = (NAME),                                                                    \
+		.formula = (FORMULA),                                                              \
 		.quantities = QTY_BIT(QTY),                                                        \
 		.factors = FACTOR_BIT(FACTOR_WORKERS) | FACTOR_BIT(FACTOR_POWER_LIMIT) |           \
 			   FACTOR_CLOCKS,                                                          \
 		.n_params = 2,                                                                     \
 		.n_shown = 0,                                                                      \
-		.monotone = DIR,                                                                   \
+		.monotone = (DIR),                                                                 \
 		.extrapolates = false,                                                             \
 		.fit = interp_fit,                                                                 \
 		.eval = interp_eval,                                                               \

@@ -107,7 +107,7 @@ static double over_p0(double t, void *arg)
 static bool cap_fit(const struct law *l, const struct pts *p, struct shape *sh)
 {
 	struct cap_ctx c = {.p = p, .m = l->variant};
-	double x0, lo, hi, best = INFINITY, best_p0 = 0, t = 0;
+	double x0, lo, hi, best = INFINITY, best_p0 = 0;
 
 	if (p->n < 5)
 		return false;
@@ -118,7 +118,7 @@ static bool cap_fit(const struct law *l, const struct pts *p, struct shape *sh)
 		double sse;
 
 		c.p0 = x0 * 0.25 * k;
-		t = num_min1(over_cs, &c, lo, hi, 6, 1e-2, &sse);
+		num_min1(over_cs, &c, lo, hi, 6, 1e-2, &sse);
 		if (sse < best) {
 			best = sse;
 			best_p0 = c.p0;
@@ -126,8 +126,7 @@ static bool cap_fit(const struct law *l, const struct pts *p, struct shape *sh)
 	}
 	c.p0 = best_p0;
 	for (int round = 0; round < 2; round++) {
-		t = num_min1(over_cs, &c, lo, hi, 8, 1e-4, NULL);
-		c.cs = exp(t);
+		c.cs = exp(num_min1(over_cs, &c, lo, hi, 8, 1e-4, NULL));
 		c.p0 = num_min1(over_p0, &c, 0, 0.9 * x0, 4, 1e-4, NULL);
 	}
 	cap_sse(&c);
