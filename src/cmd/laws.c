@@ -196,6 +196,8 @@ static bool add_run(void *arg, const struct figures *f)
 	o->global_batch = r->train.global_batch.st == ST_OK ? (double)r->train.global_batch.v : 0;
 	o->worker_batch =
 		r->train.batch_per_rank.st == ST_OK ? (double)r->train.batch_per_rank.v : 0;
+	/* "GPU", "GPUs": of an imported run nothing else is known */
+	o->beside = r->scope && strchr(r->scope, '+') != NULL;
 	o->board = board_of(r);
 	o->is_default = f->baseline;
 	o->row = (long)++rd->set->n_runs;

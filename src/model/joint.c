@@ -18,6 +18,7 @@ struct cell {
 	double n, cap, clock; /* cap, clock: NAN = not limited; clock in MHz, or % of CPU rate */
 	double lt, lp; /* ln time, ln power of all workers (NAN unknown) */
 	double rows, power_rows;
+	bool beside; /* power of more than the devices */
 };
 
 struct joint_ctx {
@@ -125,6 +126,7 @@ static enum status add_row(
 	if (isfinite(pw)) {
 		c->c[i].lp += w * log(pw);
 		c->c[i].power_rows += w;
+		c->c[i].beside |= o->beside;
 	}
 	return ST_OK;
 }
@@ -147,7 +149,7 @@ static void finish_cells(struct joint_ctx *c, struct joint *j)
 		d->lt /= d->rows;
 		d->lp = d->power_rows > 0 ? d->lp / d->power_rows : NAN;
 		each = exp(d->lp) / d->n;
-		if (each > OVERSHOOT * d->cap && each < 1.5 * d->cap)
+		if (!d->beside && each > OVERSHOOT * d->cap && each < 1.5 * d->cap)
 			d->cap = each;
 		d->rows =
 			fmin(d->rows, 16); /* a setting run often is not more important than that */
@@ -210,6 +212,13 @@ static void fit_power(struct joint_ctx *c, struct joint *j)
 	unsigned m = 0;
 
 	j->rms_power = NAN;
+	j->beside_w = 0;
+	for (unsigned i = 0; i < c->n; i++) {
+		double each = exp(c->c[i].lp) / c->c[i].n;
+
+		if (isfinite(each) && c->c[i].cap > 0)
+			j->beside_w = fmax(j->beside_w, each - OVERSHOOT * c->c[i].cap);
+	}
 	for (int e = 0; e < 3; e++) {
 		double coef[2], sse;
 
@@ -398,7 +407,7 @@ void joint_eval(
 		return;
 	draw = j->p[JOINT_P0] + j->p[JOINT_P_DYN] * dev / t * pow(u, -j->p[JOINT_M]);
 	if (v[FACTOR_POWER_LIMIT] > 0)
-		draw = fmin(draw, OVERSHOOT * v[FACTOR_POWER_LIMIT]);
+		draw = fmin(draw, OVERSHOOT * v[FACTOR_POWER_LIMIT] + j->beside_w);
 	*power_w = isnan(j->rms_power) ? NAN : draw * v[FACTOR_WORKERS];
 }
 

@@ -6,8 +6,9 @@
  * limit and lock asks, so that a low clock hides a limit. The host (input, launches) needs t_host
  * whatever the devices do, and the slower of the two sets the pace: T = (t_host^s + t_dev^s)^(1/s),
  * s = 4. So a limit stops biting when devices wait, which a product of separate laws cannot say.
- * The mean draw follows: P = n (p0 + p_dyn busy u^-m), busy = t_dev/T, never above the limit.
- * Fitted on whatever part of the grid exists; parameters it says nothing about stay at none.
+ * The mean draw follows: P = n (p0 + p_dyn busy u^-m), busy = t_dev/T, never above the limit (and
+ * what was measured beside the devices). Fitted on whatever part of the grid exists; parameters it
+ * says nothing about stay at none.
  */
 #ifndef WATTLAW_MODEL_JOINT_H
 #define WATTLAW_MODEL_JOINT_H
@@ -41,6 +42,8 @@ struct joint {
 	unsigned n_levels; /* worker counts with a level of their own: their boards, their baseline
 			    */
 	double level_n[JOINT_LEVELS], level[JOINT_LEVELS]; /* count; ln time beyond the shape */
+	double beside_w; /* W a worker measured beyond its limit: hosts that share the sensor; 0 =
+			    none */
 	double rms_time, rms_power; /* root mean square of ln residuals; NAN when not measured */
 	unsigned n, n_free; /* rows used; free parameters of time */
 };

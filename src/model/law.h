@@ -39,6 +39,8 @@ struct obs {
 	double global_batch; /* samples a step over all workers; 0 = unknown */
 	double worker_batch; /* samples a step of one worker; 0 = unknown */
 	uint32_t board; /* which board(s) it ran on: a blocking factor; 0 = unknown */
+	bool beside; /* power holds more than the devices (hosts): it says nothing of an overshoot
+		      */
 	bool is_default; /* measured at the machine's default setting */
 	long row; /* the caller's row number, for messages; 0 = none */
 };

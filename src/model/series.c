@@ -271,11 +271,13 @@ double series_effective(const struct series *s, double x)
 	return s->factor == FACTOR_POWER_LIMIT && x < s->floor_w ? s->floor_w : x;
 }
 
-/* Mean draw of one device in a row, NAN when unknown. */
+/* Mean draw of one device in a row, NAN when unknown or when more than devices was measured. */
 static double drawn_w(const struct obs *o)
 {
 	double w = o->y[QTY_POWER], n = o->x[FACTOR_WORKERS];
 
+	if (o->beside)
+		return NAN;
 	return isfinite(n) && n > 0 ? w / n : w;
 }
 

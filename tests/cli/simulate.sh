@@ -40,4 +40,12 @@ has "$err" "nowhere.ini" "that names the file"
 sed 's/job resnet50/job resnet5000/' caps.ini >bad.ini
 try wattlaw sweep --db d.db --simulate "$cluster" bad.ini
 has "$err" "resnet5000" "an unknown profile is named"
+
+# Hosts are part of what is measured: two devices at 150 W draw more than 300 W, and the joint law knows.
+wattlaw sweep -q --db e.db --simulate "$cluster" "$SOURCE_ROOT/examples/v100-caps.ini" >sweep.txt 2>&1
+measured=$(awk '/^resnet50 .*power_limit=150W workers=2/ { sub("J", "", $5); print $5 }' sweep.txt)
+try wattlaw predict --db e.db -w resnet50 --workers 2 --power-limit 150W --samples 1 --json
+predicted=$(printf '%s' "$out" | jq '.energy_j.value')
+jq -ne "$predicted / $measured > 0.8 and $predicted / $measured < 1.25" >/dev/null
+ok $? "the energy predicted at a measured setting ($predicted J) is near what was measured ($measured J)"
 done_testing
