@@ -32,6 +32,8 @@ packages_check=(
 	libclang-rt-14-dev
 	procps
 	scdoc
+	slurm-wlm-basic-plugins
+	slurmd
 	util-linux
 )
 
