@@ -16,6 +16,7 @@
 #include "hw/cgroup.h"
 #include "measure/select.h"
 
+#define PROBE_RANK   999999 /* no job has so many ranks on a host */
 #define OUTCOMES_MAX 512
 #define GPU_KNOBS    (1u << KNOB_POWER_LIMIT | 1u << KNOB_CLOCK_MAX | 1u << KNOB_MEM_CLOCK)
 #define CPU_RATE     (1u << KNOB_CPU_RATE)
@@ -167,6 +168,19 @@ static enum status try_all(struct knobs *k, struct err *e)
 	return ST_OK;
 }
 
+/* May this user make CPU groups? Known before a job is started, not from the first rank that fails.
+ */
+static enum status try_group(const struct knobs *k, const struct backend_env *env, struct err *e)
+{
+	char path[4096];
+	enum status st = cgroup_group_create(
+		env->root_fd, k->hello->run_id, PROBE_RANK, 1, path, sizeof path, e);
+
+	if (st == ST_OK)
+		(void)cgroup_group_remove(env->root_fd, path, NULL);
+	return st;
+}
+
 static enum status do_open(struct knobs *k, struct err *e)
 {
 	char only[256];
@@ -185,6 +199,8 @@ static enum status do_open(struct knobs *k, struct err *e)
 		(void)cgroup_reap(env.root_fd, NULL);
 		st = control_open(k->hw, k->hello->control_dir, &k->control, e);
 	}
+	if (st == ST_OK && k->hello->knobs & CPU_RATE)
+		st = try_group(k, &env, e);
 	if (st == ST_OK && k->hello->knobs & CPU_RATE)
 		st = lock_cpus(k, e);
 	if (st == ST_OK && k->hello->knobs & GPU_KNOBS) {

@@ -107,6 +107,19 @@ else
 	skip 11 "a CPU rate that can be set here: $err"
 fi
 
+# Nothing is run by somebody who may not set what is to be swept.
+chmod 777 . && mkdir -m 777 other
+try setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$PWD/other" WATTLAW_RUN_DIR="$PWD/other/run" \
+	wattlaw sweep $fast --db other/t.db -L cpu_rate=50% -- touch other/ran
+if [ "$(id -u)" -eq 0 ]; then
+	is "$code" 1 "a user who may not make CPU groups is refused"
+	like "$err" 'cannot make the CPU group .*Permission denied' "with the reason"
+	[ ! -e other/ran ]
+	ok $? "before anything is run"
+else
+	skip 3 "root, to become somebody else"
+fi
+
 cat >six.ini <<'END'
 [sweep]
 name = six
@@ -115,6 +128,7 @@ axis.n = 1, 2, 3, 4, 5, 6
 [job a]
 command = sh -c 'echo {n} >>started; sleep 0.3'
 END
+: >six.json
 wattlaw sweep --db six.db --idle 0s --json six.ini >six.json 2>six.err &
 pid=$!
 while [ "$(grep -c point/1 six.json)" -lt 2 ]; do sleep 0.02; done

@@ -13,7 +13,8 @@ axis.n = 1, 2, 3, 4, 5, 6
 command = sh -c 'echo {n} >>ran; sleep 0.4'
 END
 for sig in INT TERM; do
-	rm -f t.db* ran
+	rm -rf t.db* ran
+	: >six.json
 	wattlaw sweep --idle 0s --json six.ini >six.json 2>six.err &
 	pid=$!
 	for i in $(seq 200); do [ "$(grep -c point/1 six.json)" -ge 2 ] && break; sleep 0.02; done
