@@ -63,6 +63,30 @@ is "$code:$(wc -l <lines)" "0:8" "export jsonl writes a line a run, into a file"
 try wattlaw export -o /nonexistent/x csv
 is "$code" 1 "a file that cannot be written fails"
 
+try wattlaw export openmetrics runs
+is "$code" 0 "export openmetrics succeeds"
+is "$(printf '%s\n' "$out" | tail -n 1)" "# EOF" "and ends as it must"
+is "$(printf '%s\n' "$out" | grep -c '^wattlaw_run_energy_joules_total{')" 4 "only known energies have a line"
+has "$out" 'origin="imported"' "with their label"
+try wattlaw export prometheus runs
+hasnt "$out" "# EOF" "Prometheus has no end mark"
+is "$(printf '%s\n' "$out" | grep -v '^#' | grep -cvE '^[a-z_]+(\{[^}]*\})? [0-9.e+-]+$')" 0 "and every line is a sample"
+try wattlaw export codecarbon runs
+printf '%s\n' "$out" | python3 -c '
+import csv, sys
+rows = list(csv.DictReader(sys.stdin))
+assert len(rows) == 8 and all(None not in r for r in rows)
+b = [r for r in rows if r["project_name"] == "bert"]
+assert abs(float(b[0]["energy_consumed"]) - 100 / 3.6e6) < 1e-12
+assert all(r["energy_consumed"] == "" for r in rows if r["project_name"] == "schnet")
+assert all(r["tracking_mode"] == "imported" for r in rows)
+'
+ok $? "export codecarbon has its columns, kWh, and empty cells for the unknown"
+try wattlaw export extrap runs
+printf '%s\n' "$out" >x.json
+try wattlaw import --map power_limit=power_limit --name x extrap x.json
+is "$code" 0 "what export extrap writes, import extrap reads"
+
 try wattlaw import cvs runs.csv
 is "$code" 2 "an unknown format is a usage error"
 has "$err" "did you mean 'csv'" "and the nearest is named"

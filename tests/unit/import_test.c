@@ -2,6 +2,7 @@
  */
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "store/import.h"
 #include "tap.h"
 
@@ -19,10 +20,9 @@ static enum status take(void *arg, const struct run_rec *r, struct err *e)
 	enum status st;
 
 	/* A copy through the byte form: records are borrowed. */
-	run_rec_encode(r, &s);
 	run_rec_release(&g->last);
-	st = run_rec_decode(&g->last, s.p, s.len, e);
-	if (!g->n++)
+	st = run_rec_encode(r, &s) ? run_rec_decode(&g->last, s.p, s.len, e) : ST_NOMEM;
+	if (!st && !g->n++)
 		st = run_rec_decode(&g->first, s.p, s.len, e);
 	str_release(&s);
 	return st;
@@ -328,6 +328,50 @@ static void test_log_errors(void)
 	}
 }
 
+/* Every allocation fails once: the import says so and leaves nothing behind. */
+static void test_out_of_memory(void)
+{
+	static const struct {
+		const char *format, *text;
+	} texts[] = {
+		{"csv", "workload,power_limit_w,energy_j,time_s,config,gpu,note\nb,200,1.5,2,batch="
+			"32;opt=a,V,n\n"},
+		{"nvidia-smi", "uuid,timestamp,power.draw [W],power.limit "
+			       "[W]\nGPU-a,1,5,250\nGPU-a,2,6,250\n"},
+		{"dcgmi", "#Entity POWER\nGPU 0 5\nGPU 0 6\n"},
+		{"mlperf", ":::MLLOG {\"time_ms\": 1, \"key\": \"power_reading\", \"value\": 1}\n"
+			   ":::MLLOG {\"time_ms\": 9, \"key\": \"power_reading\", \"value\": 1}\n"},
+		{"codecarbon", "project_name,duration,energy_consumed,gpu_energy,gpu_count\nx,10,0."
+			       "001,0.001,2\n"},
+		{"zeus", "window_name,elapsed_time,gpu0_energy\nepoch,2.5,100\n"},
+		{"extrap", "PARAMETER p\nPOINTS 1 2\nREGION r\nMETRIC time\nDATA 1\nDATA 2\n"},
+		{"extrap", "{\"parameters\":[\"x\"],\"measurements\":{\"s\":{\"time\":[{\"point\":["
+			   "4],\"values\":[3]}]}}}"},
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		bool over = false, named = true;
+		unsigned n = 0;
+
+		while (!over && n < 1000) {
+			struct err e = ERR_INIT;
+			struct got g;
+			enum status st;
+
+			fault_arm("alloc", ++n);
+			st = read_text(texts[i].format, texts[i].text, NULL, &g, &e);
+			over = !fault_fired();
+			fault_arm("alloc", 0);
+			named &= over ? st == ST_OK : st == ST_NOMEM;
+			done(&g);
+			if (over && st)
+				break;
+		}
+		ok(over && named && n > 5, "%s: each of %u allocations may fail", texts[i].format,
+			n - 1);
+	}
+}
+
 /* Files of other people, where they are at hand. */
 static void test_real_files(void)
 {
@@ -457,6 +501,7 @@ int main(void)
 	test_other_logs();
 	test_extrap();
 	test_log_errors();
+	test_out_of_memory();
 	test_real_files();
 	test_store();
 	rmdir(dir);
