@@ -9,6 +9,28 @@
 
 #include "hw/control.h"
 
+/* Prints a line when it begins, so that the killer knows. */
+static int loop(struct control *c, struct lease_req *req, unsigned seed)
+{
+	struct knob_val v = {0, 0, 0, KV_READ};
+	struct lease *l;
+
+	req->knobs |= 1u << KNOB_CLOCK_MAX;
+	srand(seed);
+	puts("begun");
+	fflush(stdout);
+	for (;;) {
+		if (lease_take(c, req, &l, NULL))
+			return 1;
+		v.hi = (100 + rand() % 150) * 1000;
+		lease_set(l, req->devices[0], KNOB_POWER_LIMIT, &v, NULL, NULL);
+		v.hi = (500 + rand() % 800) * 1000;
+		lease_set(l, req->devices[0], KNOB_CLOCK_MAX, &v, NULL, NULL);
+		if (lease_release(l, NULL, NULL))
+			return 1;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct lease_req req = {.knobs = 1u << KNOB_POWER_LIMIT, .end = LEASE_PID};
@@ -38,6 +60,8 @@ int main(int argc, char **argv)
 	req.devices = &dev;
 	req.n_devices = 1;
 	req.holder = "lease_holder";
+	if (!strcmp(argv[3], "loop"))
+		return loop(c, &req, (unsigned)strtoul(argv[2], NULL, 10));
 	v.hi = strtoll(argv[2], NULL, 10) * 1000;
 	if (lease_take(c, &req, &l, &e) || lease_set(l, dev, KNOB_POWER_LIMIT, &v, NULL, &e))
 		goto fail;
