@@ -91,6 +91,10 @@ void rank_window(const struct build_rank *r, int64_t t0, int64_t t1, size_t *fro
 const struct build_rank *slowest_rank(const struct build *b, int64_t t0, int64_t t1);
 /* Statistics of single steps of r in the window. */
 void rank_stats(const struct build_rank *r, int64_t t0, int64_t t1, struct step_stats *out);
+/* Samples of the selected devices, and marks of the first rank, into the record; false without
+ * memory. */
+bool build_fill_series(const struct build *b, const struct build_window *w, struct run_rec *rec);
+bool build_fill_marks(const struct build *b, const struct build_window *w, struct run_rec *rec);
 /* The rank that speaks for the job: rank 0, else the first that marked. NULL without marks. */
 const struct build_rank *first_rank(const struct build *b);
 

@@ -11,7 +11,6 @@
 #define IDLE_ABOVE    1.02
 #define DISTURBED_PPM 10000 /* share of thermal or hardware throttling that spoils a run */
 #define MAX_PHASES    256 /* of the job's own, in one record */
-#define MAX_MARKS     4096
 
 static double to_s(int64_t ns)
 {
@@ -421,7 +420,7 @@ static bool fill_devices(const struct build *b, const struct build_window *w, in
 	return true;
 }
 
-/* ---- phases and series ---- */
+/* ---- phases ---- */
 
 struct qty build_energy(const struct build *b, int64_t t0_ns, int64_t t1_ns)
 {
@@ -511,94 +510,6 @@ static bool fill_phases(const struct build *b, const struct build_window *w, int
 	return true;
 }
 
-static size_t series_size(const struct build *b, const struct build_window *w)
-{
-	size_t total = 0;
-
-	for (size_t i = 0; i < b->n_dev; i++)
-		for (int ch = 0; ch < CH_COUNT; ch++)
-			for (size_t k = 0; k < b->dev[i].track[ch].n; k++) {
-				int64_t t = b->dev[i].track[ch].p[k].t_ns;
-
-				total += b->dev[i].on && t >= w->t0_ns && t <= w->t1_ns;
-			}
-	return total;
-}
-
-static bool fill_series(const struct build *b, const struct build_window *w, struct run_rec *rec)
-{
-	size_t every = series_size(b, w) / BUILD_SERIES + 1;
-	int32_t dev = 0;
-
-	for (size_t i = 0; i < b->n_dev; i++) {
-		if (!b->dev[i].on)
-			continue;
-		for (int ch = 0; ch < CH_COUNT; ch++) {
-			const struct track *k = &b->dev[i].track[ch];
-			size_t seen = 0;
-
-			for (size_t j = 0; j < k->n; j++) {
-				struct sample_rec s = {.dev = dev,
-					.channel = ch,
-					.t_ns = k->p[j].t_ns - w->t0_ns,
-					.value = k->p[j].value,
-					.st = ST_OK};
-
-				if (s.t_ns < 0 || k->p[j].t_ns > w->t1_ns || seen++ % every)
-					continue;
-				if (!run_rec_sample(rec, &s))
-					return false;
-			}
-		}
-		dev++;
-	}
-	return true;
-}
-
-static bool add_mark(const struct build_window *w, struct run_rec *rec, int rank,
-	enum mark_kind kind, int64_t t, double value, const char *text)
-{
-	struct mark_rec m = {
-		.rank = rank, .kind = (int32_t)kind, .t_ns = t - w->t0_ns, .value = value};
-
-	if (t < w->t0_ns || t > w->t1_ns || rec->n_marks >= MAX_MARKS)
-		return true;
-	snprintf(m.text, sizeof(m.text), "%s", text);
-	return run_rec_mark(rec, &m);
-}
-
-static bool fill_marks(const struct build *b, const struct build_window *w, struct run_rec *rec)
-{
-	const struct build_rank *first = first_rank(b);
-	size_t every;
-	int rank;
-
-	if (!first)
-		return true;
-	rank = first->rank >= 0 ? first->rank : 0;
-	for (size_t i = 0; i < b->n_phase; i++) {
-		const struct build_phase *p = &b->phase[i];
-
-		if (!add_mark(w, rec, rank, MARK_PHASE_BEGIN, p->t0_ns, p->depth, p->name) ||
-			(p->t1_ns != INT64_MAX && !add_mark(w, rec, rank, MARK_PHASE_END, p->t1_ns,
-							  p->depth, p->name)))
-			return false;
-	}
-	for (size_t i = 0; i < b->n_epoch; i++)
-		if (!add_mark(w, rec, rank, MARK_EPOCH, b->epoch[i].t_ns, (double)(i + 1), ""))
-			return false;
-	every = b->n_loss / (MAX_MARKS / 4) + 1;
-	for (size_t i = 0; i < b->n_loss; i += every)
-		if (!add_mark(w, rec, rank, MARK_LOSS, b->loss[i].t_ns, b->loss[i].value, ""))
-			return false;
-	every = first->n / (MAX_MARKS / 4) + 1;
-	for (size_t i = 0; i < first->n; i += every)
-		if (!add_mark(w, rec, rank, MARK_STEP, first->end[i].t_ns,
-			    (double)first->end[i].steps, ""))
-			return false;
-	return true;
-}
-
 void build_steps(const struct build *b, int64_t t0_ns, int64_t t1_ns, struct step_stats *out)
 {
 	const struct build_rank *r = slowest_rank(b, t0_ns, t1_ns);
@@ -624,7 +535,7 @@ enum status build_record(
 	good = rec_set(&rec->host, b->host) && fill_devices(b, w, s0, s1, rec) &&
 	       fill_phases(b, w, s0, s1, rec);
 	if (w->keep_series)
-		good = good && fill_series(b, w, rec) && fill_marks(b, w, rec);
+		good = good && build_fill_series(b, w, rec) && build_fill_marks(b, w, rec);
 	for (size_t i = 0; i < b->n_warning; i++)
 		good = good && run_rec_warn(rec, "%s", b->warning[i]);
 	if (b->events_lost)
