@@ -37,10 +37,10 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 			.loo = 0.5,
 			.spread = 1,
 			.gap = 0,
-			.boot = 0,
+			.boot = 1,
 			.sigma = 0.5,
 			.max_ratio = 1.25,
-			.q90 = {[QTY_TIME] = 1.991, [QTY_POWER] = 1.754, [QTY_ENERGY] = 1.821},
+			.q90 = {[QTY_TIME] = 1.766, [QTY_POWER] = 1.562, [QTY_ENERGY] = 1.645},
 		},
 	[FACTOR_CLOCK] =
 		{
@@ -56,10 +56,10 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 			.loo = 0.5,
 			.spread = 1,
 			.gap = 0,
-			.boot = 0,
+			.boot = 1,
 			.sigma = 0.5,
 			.max_ratio = 1.25,
-			.q90 = {[QTY_TIME] = 1.72, [QTY_POWER] = 0.8459, [QTY_ENERGY] = 1.218},
+			.q90 = {[QTY_TIME] = 1.606, [QTY_POWER] = 0.841, [QTY_ENERGY] = 1.154},
 		},
 	[FACTOR_CPU_RATE] =
 		{
@@ -75,10 +75,10 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 			.loo = 0.5,
 			.spread = 1,
 			.gap = 0,
-			.boot = 0,
+			.boot = 1,
 			.sigma = 0.5,
 			.max_ratio = 1.25,
-			.q90 = {[QTY_TIME] = 1.72, [QTY_POWER] = 0.8459, [QTY_ENERGY] = 1.218},
+			.q90 = {[QTY_TIME] = 1.606, [QTY_POWER] = 0.841, [QTY_ENERGY] = 1.154},
 		},
 };
 

@@ -179,12 +179,12 @@ static void few_points_are_said(void)
 
 	sweep(y);
 	for (unsigned k = 0; k < n; k++) {
-		struct series s =
-			series_of(caps, y, rows[k]->n_params, FACTOR_POWER_LIMIT, QTY_TIME);
+		struct series s;
 		struct fit f;
 
 		if (!law_applies(rows[k], QTY_TIME, FACTOR_POWER_LIMIT) || rows[k]->n_params < 2)
 			continue;
+		s = series_of(caps, y, rows[k]->n_params, FACTOR_POWER_LIMIT, QTY_TIME);
 		fit_law(rows[k], &s, &f);
 		ok(isnan(f.sigma) && isnan(f.ci95[0][0]) && f.note[0],
 			"%s: as many points as parameters give no error estimate (%s)",
