@@ -117,6 +117,10 @@ static uint32_t take_axes(struct local_point *lp, const struct point *p, bool *g
 		*good &= run_rec_axis(&lp->msg.rec, a->name, a->text, a->unit, a->value);
 		if (!strcmp(a->name, "workers") && a->value.st == ST_OK)
 			lp->workers = (uint32_t)a->value.v;
+		/* Only this host is measured here: a job on several is a part, and is said to be.
+		 */
+		if (!strcmp(a->name, "nodes") && a->value.st == ST_OK && a->value.v > 1)
+			lp->msg.rec.hosts_expected = (int)a->value.v;
 		if (knob < 0 || lp->msg.n_knobs == POINT_KNOBS_MAX)
 			continue;
 		w = &lp->msg.knobs[lp->msg.n_knobs++];

@@ -62,6 +62,37 @@ kill -TERM $pid
 wait $pid
 is $? 9 "SIGTERM is handed on to the job"
 
+# Ctrl-C on a terminal reaches the job once, through the terminal; its answer is the code.
+if command -v python3 >/dev/null; then
+	cat >term.py <<'END'
+import os, pty, sys, time
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+got = b""
+while b"ready" not in got:
+    got += os.read(fd, 1000)
+os.write(fd, b"\x03")
+try:
+    while True:
+        b = os.read(fd, 1000)
+        if not b:
+            break
+        got += b
+except OSError:
+    pass
+print(got.count(b"caught"), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
+	try python3 term.py wattlaw run -q --sensors none -- sh -c 'trap "echo caught; exit 5" INT; echo ready; while :; do sleep 0.05; done'
+	is "$out" "1 5" "Ctrl-C reaches the job once, and its code is kept"
+	try python3 term.py wattlaw run -q --sensors none -- sh -c 'echo ready; exec sleep 10'
+	is "$out" "0 130" "a job that dies of Ctrl-C gives 130"
+	try python3 term.py wattlaw run -q --sensors none --progress x -- sh -c '[ -t 1 ] && echo ready; exec sleep 10'
+	is "$out" "0 130" "with --progress the job still sees a terminal"
+else
+	skip 3 "python3"
+fi
+
 # Steps from the output, which is copied on unchanged.
 run --json p.json -w 2 --progress 'step ([0-9]+)' -- \
 	sh -c 'for i in $(seq 1 40); do echo "step $i of 40"; sleep 0.01; done'
