@@ -17,6 +17,14 @@ is "$code" 2 "batch per rank and global batch exclude each other"
 train bert --task sorting
 is "$code $err" "2 wl-train: bert cannot do 'sorting'; its tasks are masked-lm and classification" "a task that is none"
 
+try wl-train --list --size base --json
+is "$code $(jq -rs 'map(select(.network == "resnet50" or .network == "vgg16").parameters) | join(" ")' <<<"$out")" \
+	"0 138357544 25557032" "the published sizes have the published numbers of parameters"
+is "$(jq -rs 'map(select(.domain == "vision" or .domain == "language" or .domain == "chemistry")) | length' <<<"$out")" 12 \
+	"twelve networks of three domains are listed"
+train resnet18 --precision bf16
+is "$code" 2 "a precision that cannot be computed is refused"
+
 train bert --steps 2 --quiet --json
 is "$code $(jq -r '"\(.schema) \(.network) \(.steps) \(.samples)"' <<<"$out")" "0 wattlaw.train/1 bert 2 16" \
 	"the result is JSON"
@@ -33,7 +41,7 @@ is "$(jq '.steps > 0' out)" true "and the result is printed"
 # CIFAR: 10 records of label, 3072 bytes
 for i in 0 1 2 3 4 5 6 7 8 9; do
 	printf "\\x0$i"
-	head -c 3072 /dev/zero | tr '\0' "\\$((i + 1))00"
+	head -c 3072 /dev/zero | tr '\0' "\\$(printf %03o $((20 * i)))"
 done >cifar.bin
 train resnet18 --data cifar.bin --batch 5 --steps 2 --quiet
 is "$code" 0 "a CIFAR-10 file trains"
