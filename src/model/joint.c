@@ -203,6 +203,46 @@ static unsigned choose_free(struct joint_ctx *c, struct joint *j, double *q, dou
 	return k;
 }
 
+/* Draw of one worker by the shape alone. */
+static double shape_draw(const struct joint *j, double n, double u)
+{
+	double dev = busy_time(j->p, n, u);
+
+	return j->p[JOINT_P0] + j->p[JOINT_P_DYN] * dev / pace(j->p, dev) * pow(u, -j->p[JOINT_M]);
+}
+
+/* As fit_levels, for power: a host's share, and what a board draws, differ from count to count.
+ * Sets rms_power to what is left. */
+static void fit_power_levels(const struct joint_ctx *c, struct joint *j)
+{
+	double rows[JOINT_LEVELS] = {0}, sse = 0, m = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (unsigned i = 0; i < c->n; i++) {
+			const struct cell *d = &c->c[i];
+			double u = slowness(j->p, d->cap, d->clock, c->clock_ref);
+			double r = d->lp - log(d->n) - log(shape_draw(j, d->n, u));
+			unsigned k = 0;
+
+			while (k < j->n_levels && j->level_n[k] != d->n)
+				k++;
+			if (!isfinite(r))
+				continue;
+			if (pass == 1) {
+				r -= k < j->n_levels ? j->level_power[k] : 0;
+				sse += r * r;
+				m++;
+			} else if (k < j->n_levels) {
+				j->level_power[k] += r;
+				rows[k]++;
+			}
+		}
+		for (unsigned k = 0; pass == 0 && k < j->n_levels; k++)
+			j->level_power[k] /= rows[k] + 1;
+	}
+	j->rms_power = m > 0 ? sqrt(sse / m) : NAN;
+}
+
 /* Mean draw of one device = p0 + p_dyn busy u^-m: linear, for each m of 1, 2, 3. */
 static void fit_power(struct joint_ctx *c, struct joint *j)
 {
@@ -246,7 +286,7 @@ static void fit_power(struct joint_ctx *c, struct joint *j)
 		j->p[JOINT_M] = exponents[e];
 	}
 	j->free[JOINT_P0] = j->free[JOINT_P_DYN] = j->free[JOINT_M] = true;
-	j->rms_power = sqrt(best / m);
+	fit_power_levels(c, j);
 }
 
 /* Boards differ, and all settings of one worker count run on the same boards: each count keeps the
@@ -280,7 +320,7 @@ none:
 
 /* Level at n workers: between measured counts in proportion to ln n, beyond them that of the end.
  */
-static double level_at(const struct joint *j, double n)
+static double level_at(const struct joint *j, const double *level, double n)
 {
 	int below = -1, above = -1;
 	double a, b;
@@ -294,10 +334,10 @@ static double level_at(const struct joint *j, double n)
 	if (below < 0 && above < 0)
 		return 0;
 	if (below < 0 || above < 0 || below == above)
-		return j->level[below < 0 ? above : below];
+		return level[below < 0 ? above : below];
 	a = log(n / j->level_n[below]);
 	b = log(j->level_n[above] / n);
-	return (b * j->level[below] + a * j->level[above]) / (a + b);
+	return (b * level[below] + a * level[above]) / (a + b);
 }
 
 static enum status fit_time(struct joint_ctx *c, struct joint *j, struct err *e)
@@ -342,7 +382,8 @@ static enum status fit_time(struct joint_ctx *c, struct joint *j, struct err *e)
 	fit_levels(c, q, j);
 	best = 0;
 	for (unsigned i = 0; i < c->n; i++) {
-		double r = residual(c, q, i) / sqrt(c->c[i].rows) + level_at(j, c->c[i].n);
+		double r =
+			residual(c, q, i) / sqrt(c->c[i].rows) + level_at(j, j->level, c->c[i].n);
 
 		best += r * r;
 	}
@@ -402,10 +443,11 @@ void joint_eval(
 	dev = busy_time(j->p, v[FACTOR_WORKERS], u);
 	t = pace(j->p, dev);
 	if (time_s)
-		*time_s = t * exp(level_at(j, v[FACTOR_WORKERS]));
+		*time_s = t * exp(level_at(j, j->level, v[FACTOR_WORKERS]));
 	if (!power_w)
 		return;
-	draw = j->p[JOINT_P0] + j->p[JOINT_P_DYN] * dev / t * pow(u, -j->p[JOINT_M]);
+	draw = shape_draw(j, v[FACTOR_WORKERS], u) *
+	       exp(level_at(j, j->level_power, v[FACTOR_WORKERS]));
 	if (v[FACTOR_POWER_LIMIT] > 0)
 		draw = fmin(draw, OVERSHOOT * v[FACTOR_POWER_LIMIT] + j->beside_w);
 	*power_w = isnan(j->rms_power) ? NAN : draw * v[FACTOR_WORKERS];

@@ -42,6 +42,7 @@ struct joint {
 	unsigned n_levels; /* worker counts with a level of their own: their boards, their baseline
 			    */
 	double level_n[JOINT_LEVELS], level[JOINT_LEVELS]; /* count; ln time beyond the shape */
+	double level_power[JOINT_LEVELS]; /* ln power beyond the shape */
 	double beside_w; /* W a worker measured beyond its limit: hosts that share the sensor; 0 =
 			    none */
 	double rms_time, rms_power; /* root mean square of ln residuals; NAN when not measured */
