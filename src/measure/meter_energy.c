@@ -6,7 +6,8 @@
 #include <string.h>
 #include "base/mem.h"
 
-#define NEIGHBOURS      16 /* refreshes looked at to narrow one down */
+#define NEIGHBOURS      8 /* refreshes on each side, looked at to narrow one down */
+#define PHASES          64
 #define UNROLL          8 /* averaging windows followed back from an edge */
 #define FLAT_REL        0.01
 #define FLAT_MW         500.0
@@ -192,36 +193,61 @@ static void integrate(const struct meter *m, int64_t t0, int64_t t1, struct inte
 
 /* ---- counter ---- */
 
-/* When the refresh that brought point i happened: after `before`, at most a refresh before `seen`,
- * and a whole number of refreshes away from its neighbours. Middle of what is left. */
-static double refreshed_at(const struct meter *m, size_t i, int64_t refresh)
+/* When the refresh that brought point j may have happened: after `before`, and at most a refresh
+ * before `seen`. */
+static void refresh_window(const struct meter *m, size_t j, double r, double *lo, double *hi)
 {
-	const struct counter_point *c = &m->c[i];
-	double lo = (double)c->before, hi = (double)c->seen, r = (double)refresh;
+	*hi = (double)m->c[j].seen;
+	*lo = j ? fmax((double)m->c[j].before, *hi - r) : *hi - r;
+}
+
+/* How many of the points around i allow a refresh at t, a whole number of refreshes away. */
+static int refresh_votes(const struct meter *m, size_t i, double r, double t)
+{
 	size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0;
 	size_t to = i + NEIGHBOURS < m->n_c ? i + NEIGHBOURS : m->n_c - 1;
+	int votes = 0;
 
-	if (!refresh) /* unknown: of the usual length, or as often as it is read */
-		return 0.5 * (fmax(lo, hi - UNKNOWN_REFRESH) + hi);
-	if (i == 0) /* the first read: refreshed at some time before it */
-		lo = hi - r;
-	lo = fmax(lo, hi - r);
 	for (size_t j = from; j <= to; j++) {
-		const struct counter_point *n = &m->c[j];
-		double l = j ? fmax((double)n->before, (double)n->seen - r) : (double)n->seen - r;
-		double h = (double)n->seen, k = (0.5 * (l + h) - 0.5 * (lo + hi)) / r,
-		       whole = nearbyint(k);
+		double l, h, before, still;
 
-		if (j == i || fabs(whole) > 2 * NEIGHBOURS || fabs(k - whole) > 0.25)
-			continue;
-		l = fmax(l - whole * r, lo);
-		h = fmin(h - whole * r, hi);
-		if (l < h) {
-			lo = l;
-			hi = h;
+		refresh_window(m, j, r, &l, &h);
+		/* The last of t + k r that is not after h must be after l. */
+		votes += t + floor((h - t) / r) * r > l;
+		/* And none may fall where the value before was read again and again. */
+		before = (double)m->c[j].before;
+		still = j ? before - (double)m->c[j - 1].seen : 0;
+		if (still > 0 && still < r)
+			votes += t + floor((before - t) / r) * r <= before - still;
+	}
+	return votes;
+}
+
+/* When the refresh that brought point i happened. Refreshes come each r: of all the times that
+ * point i itself allows, those are taken that most of the points around it allow too; the middle of
+ * their longest stretch. (Both ends of the window may be the same place of the cycle.) */
+static double refreshed_at(const struct meter *m, size_t i, int64_t refresh)
+{
+	double lo, hi, r = (double)refresh;
+	int votes[PHASES], best = 0, run = 0, longest = 0, end = 0;
+
+	if (!refresh) { /* unknown: of the usual length, or as often as it is read */
+		lo = fmax((double)m->c[i].before, (double)m->c[i].seen - UNKNOWN_REFRESH);
+		return 0.5 * (lo + (double)m->c[i].seen);
+	}
+	refresh_window(m, i, r, &lo, &hi);
+	for (int g = 0; g < PHASES; g++) {
+		votes[g] = refresh_votes(m, i, r, lo + (hi - lo) * (g + 0.5) / PHASES);
+		best = votes[g] > best ? votes[g] : best;
+	}
+	for (int g = 0; g < PHASES; g++) {
+		run = votes[g] == best ? run + 1 : 0;
+		if (run > longest) {
+			longest = run;
+			end = g;
 		}
 	}
-	return 0.5 * (lo + hi);
+	return lo + (hi - lo) * (end - 0.5 * (longest - 1) + 0.5) / PHASES;
 }
 
 struct edge {
