@@ -224,6 +224,21 @@ static void send_record(struct keeper *k, uint64_t ticket, const struct run_rec 
 	}
 }
 
+/* A limit that was asked for and is not in force: the point was not measured at its setting. Grids
+ * and quotas round by less than 2 %. */
+static bool knob_missed(const struct run_rec *rec)
+{
+	for (size_t d = 0; d < rec->n_devs; d++)
+		for (size_t i = 0; i < rec->devs[d].n_knobs; i++) {
+			const struct knob_rec *n = &rec->devs[d].knobs[i];
+
+			if (n->requested.st == ST_OK && n->enforced.st == ST_OK &&
+				llabs(n->enforced.v - n->requested.v) > llabs(n->requested.v) / 50)
+				return true;
+		}
+	return false;
+}
+
 void keeper_record(struct keeper *k, struct point_msg *p, const struct build_window *w, int code,
 	enum run_state state)
 {
@@ -245,6 +260,8 @@ void keeper_record(struct keeper *k, struct point_msg *p, const struct build_win
 	/* The builder may have lowered a good state; a bad one stays. */
 	if (state != RUN_DONE)
 		rec->state = state;
+	else if (rec->state == RUN_DONE && knob_missed(rec))
+		rec->state = RUN_PARTIAL;
 	rec->start_realtime_ns = c->realtime(c) - (c->now(c) - w->t0_ns);
 	send_record(k, p->ticket, rec);
 }
