@@ -11,12 +11,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "exec/keeper_priv.h"
+#include "exec/window.h"
 
 #define TRACK_MAX       ((size_t)1 << 20)
 #define QUOTA_PERIOD_NS (100 * NS_PER_MS)
 #define GROUPS_NS       (30 * NS_PER_S)
-#define STEPS_MIN       3
-#define STRETCH         10 /* a setting may last this many times its time to see STEPS_MIN steps */
+#define STRETCH         10 /* a setting may last this many times its time to see WINDOW_STEPS_MIN steps */
 
 void step_seen(struct keeper *k, int64_t pid, int rank, int64_t t_ns)
 {
@@ -111,30 +111,6 @@ static size_t ends_between(const struct step_track *t, int64_t a, int64_t b, siz
 	return n;
 }
 
-/* The pair of step ends, within a period of either side, whose distance is nearest to whole
- * periods. */
-static void whole_periods(const int64_t *end, size_t n, int64_t period, size_t *from, size_t *to)
-{
-	int64_t best = INT64_MAX;
-
-	*from = 0;
-	*to = n - 1;
-	for (size_t i = 0; i < n && end[i] - end[0] <= period; i++)
-		for (size_t j = n; j-- > i + STEPS_MIN && end[n - 1] - end[j] <= period;) {
-			int64_t len = end[j] - end[i];
-			int64_t off = len % period;
-
-			if (off > period / 2)
-				off = period - off;
-			/* Among equals the longest, which is met first. */
-			if (len >= period && off < best) {
-				best = off;
-				*from = i;
-				*to = j;
-			}
-		}
-}
-
 static void finish_point(struct keeper *k, int64_t now)
 {
 	struct point_msg *p = &k->points[k->cur];
@@ -142,14 +118,14 @@ static void finish_point(struct keeper *k, int64_t now)
 	size_t first, from = 0, to, n = ends_between(&k->track, k->hold_ns, now, &first);
 	const int64_t *end = k->track.end_ns + first;
 
-	if (n < STEPS_MIN) {
+	if (n < WINDOW_STEPS_MIN) {
 		fail_point(k, now,
 			"too few steps ended while this setting was held; give it more point_time");
 		return;
 	}
 	to = n - 1;
 	if (k->hello.knobs & 1u << KNOB_CPU_RATE)
-		whole_periods(end, n, QUOTA_PERIOD_NS, &from, &to);
+		window_whole_periods(end, n, QUOTA_PERIOD_NS, &from, &to);
 	w.t0_ns = end[from];
 	w.t1_ns = end[to];
 	keeper_record(k, p, &w, -1, RUN_DONE);
@@ -230,9 +206,9 @@ void step_tick(struct keeper *k, int64_t now)
 		break;
 	case STEP_HOLD:
 		held = now - k->hold_ns;
-		if (held >= p->hold_max_ns &&
-			(held >= STRETCH * p->hold_max_ns ||
-				ends_between(&k->track, k->hold_ns, now, &first) > STEPS_MIN))
+		if (held >= p->hold_max_ns && (held >= STRETCH * p->hold_max_ns ||
+						      ends_between(&k->track, k->hold_ns, now,
+							      &first) > WINDOW_STEPS_MIN))
 			finish_point(k, now);
 		else if (held >= p->hold_min_ns && narrow_enough(k, p, now))
 			finish_point(k, now);
