@@ -69,6 +69,21 @@ static void node_params(int *cpus, const char **go)
 		*cpus = 1;
 }
 
+static const char *env_of_process(void *arg, const char *name)
+{
+	(void)arg;
+	return getenv(name);
+}
+
+static int usable_cpus(void)
+{
+	cpu_set_t have;
+	int online = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	int affinity = sched_getaffinity(0, sizeof have, &have) ? online : CPU_COUNT(&have);
+
+	return cgroup_rank_cpus(env_of_process, NULL, affinity, online);
+}
+
 /* Rank r of n gets the r-th slice of the CPUs this process may use; nothing when they do not
  * suffice: an unpinned rank is slower, a rank sharing a pinned CPU is wrong. */
 static void pin(long rank, long n_ranks, int cpus)
@@ -106,9 +121,13 @@ static int set_up(const char *run, long rank, long n_ranks)
 	char path[4096];
 	struct err e = ERR_INIT;
 	const char *go;
-	int cpus, root, code = CMD_DONE;
+	int cpus, used, root, code = CMD_DONE;
 
 	node_params(&cpus, &go);
+	/* A rate is a share of what the rank can use: one thread cannot use two CPUs. */
+	used = usable_cpus();
+	if (used < cpus)
+		cpus = used;
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0 || cgroup_group_create(root, run, (int)rank, cpus, path, sizeof path, &e) ||
 		cgroup_join(root, path, 0, &e)) {

@@ -84,6 +84,11 @@ if can_rate; then
 		"what was enforced is stored"
 	is "$(find /sys/fs/cgroup/cpu -maxdepth 1 -name 'wattlaw.*' -newer began | wc -l)" 0 "no CPU group is left" || ls -d /sys/fs/cgroup/cpu/wattlaw.*
 
+	# A rank of one thread on several CPUs: the rate is a share of the one it uses.
+	try env OMP_NUM_THREADS=1 wattlaw sweep $fast -L cpu_rate=10% -- \
+		sh -c 'grep -o "wattlaw\..*" /proc/self/cgroup >group; exec stepper 0'
+	like "$(cat group)" '\.0\.1$' "OMP_NUM_THREADS says how many CPUs a rate is a share of"
+
 	try taskset -c 0 wattlaw sweep $fast --relaunch --json -L cpu_rate=10% -- stepper 60
 	is "$code" 0 "--relaunch measures every setting by a launch"
 	is "$(printf '%s\n' "$out" | jq -r '.launch // empty' | sort -u | wc -l)" 3 "three launches"
@@ -104,7 +109,7 @@ if can_rate; then
 	is $? 130 "an interrupted sweep exits with 130"
 	is "$(cat /sys/fs/cgroup/cpu/wattlaw.*/cpu.cfs_quota_us 2>/dev/null | grep -vc -e '^-1$')" 0 "every quota is back"
 else
-	skip 11 "a CPU rate that can be set here: $err"
+	skip 15 "a CPU rate that can be set here: $err"
 fi
 
 # Nothing is run by somebody who may not set what is to be swept.
