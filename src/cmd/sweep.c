@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -241,6 +242,27 @@ static void print_line(struct show *s, json_t *doc)
 	str_release(&line);
 }
 
+/* A setting that the hardware did not take is measured all the same, under what it did take: say
+ * so. */
+static void warn_not_enforced(const char *key, const struct run_rec *rec)
+{
+	char asked[40], got[40];
+
+	for (size_t i = 0; i < rec->n_devs; i++)
+		for (size_t k = 0; k < rec->devs[i].n_knobs; k++) {
+			const struct knob_rec *r = &rec->devs[i].knobs[k];
+
+			if (r->requested.st != ST_OK || r->enforced.st != ST_OK ||
+				llabs(r->requested.v - r->enforced.v) <=
+					llabs(r->requested.v) / 100)
+				continue;
+			cmd_warn("%s: %s of %s was asked, %s is enforced on %s", key, r->name,
+				unit_format(r->unit, r->requested.v, asked, sizeof(asked)),
+				unit_format(r->unit, r->enforced.v, got, sizeof(got)),
+				rec->devs[i].key);
+		}
+}
+
 static void on_point(void *arg, size_t index, const struct run_rec *rec)
 {
 	struct show *s = arg;
@@ -256,6 +278,8 @@ static void on_point(void *arg, size_t index, const struct run_rec *rec)
 		cmd_warn("%s is %s%s%s", str_cstr(&key), run_state_name(rec->state),
 			rec->n_warnings ? ": " : "",
 			rec->n_warnings ? rec->warnings[rec->n_warnings - 1] : "");
+	if (rec->state != RUN_FAILED)
+		warn_not_enforced(str_cstr(&key), rec);
 	if (s->o->json)
 		print_line(s, point_json(rec));
 	str_release(&key);

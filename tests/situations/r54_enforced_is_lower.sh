@@ -13,6 +13,8 @@ enforced() { # WATTS: what the record of that point says was enforced
 		.devices[] | select(.kind == \"gpu\") | .power_limit_w | [.requested, .enforced] | @csv][0]"
 }
 is "$(enforced 220)" "220,180" "requested 220 W, enforced 180 W"
+has "$err" "power_limit of 220W was asked, 180W is enforced" "people are told"
+hasnt "$err" "150W was asked" "about that point alone"
 is "$(enforced 150)" "150,150" "below the clamp both are the same"
 is "$(state '.devices[0].power_limit_w')" 250 "what was found is put back"
 gpu_probe <scenario.ini
