@@ -1,6 +1,5 @@
 #include "store/import_series.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,41 +23,61 @@ static bool number_time(const char *text, int64_t *t_ns)
 	return true;
 }
 
+/* Up to `most` digits, at least one. */
+static bool take_int(const char **p, int most, int *out)
+{
+	int n = 0;
+
+	for (*out = 0; n < most && **p >= '0' && **p <= '9'; n++, ++*p)
+		*out = *out * 10 + (**p - '0');
+	return n > 0;
+}
+
+static bool take_char(const char **p, const char *any)
+{
+	if (!**p || !strchr(any, **p))
+		return false;
+	++*p;
+	return true;
+}
+
 /* ".483+02:00" → fraction and offset from UTC */
 static bool tail_time(const char *p, int64_t *ns)
 {
 	int64_t unit = NS_PER_S / 10;
-	int hours, minutes, used = 0;
-	char sign;
+	int hours, minutes;
+	bool west;
 
 	*ns = 0;
-	if (*p == '.' || *p == ',') {
-		for (p++; *p >= '0' && *p <= '9'; p++, unit /= 10)
+	if (take_char(&p, ".,")) {
+		for (; *p >= '0' && *p <= '9'; p++, unit /= 10)
 			*ns += (*p - '0') * unit;
 	}
 	while (*p == ' ')
 		p++;
 	if (!*p || !strcmp(p, "Z") || !strcmp(p, "UTC"))
 		return true;
-	if (sscanf(p, "%c%2d:%2d%n", &sign, &hours, &minutes, &used) != 3 || p[used] ||
-		(sign != '+' && sign != '-'))
+	west = *p == '-';
+	if (!take_char(&p, "+-") || !take_int(&p, 2, &hours) || !take_char(&p, ":") ||
+		!take_int(&p, 2, &minutes) || *p)
 		return false;
-	*ns -= (sign == '-' ? -1 : 1) * (hours * 60 + minutes) * 60 * NS_PER_S;
+	*ns -= (west ? -1 : 1) * ((int64_t)hours * 60 + minutes) * 60 * NS_PER_S;
 	return true;
 }
 
 bool import_time(const char *text, int64_t *t_ns)
 {
 	struct tm tm = {0};
+	const char *p = text;
 	int64_t tail;
-	int used = 0;
-	char sep;
 
 	if (number_time(text, t_ns))
 		return true;
-	if (sscanf(text, "%4d%*1[-/]%2d%*1[-/]%2d%c%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon,
-		    &tm.tm_mday, &sep, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &used) != 7 ||
-		(sep != ' ' && sep != 'T') || !tail_time(text + used, &tail))
+	if (!take_int(&p, 4, &tm.tm_year) || !take_char(&p, "-/") || !take_int(&p, 2, &tm.tm_mon) ||
+		!take_char(&p, "-/") || !take_int(&p, 2, &tm.tm_mday) || !take_char(&p, " T") ||
+		!take_int(&p, 2, &tm.tm_hour) || !take_char(&p, ":") ||
+		!take_int(&p, 2, &tm.tm_min) || !take_char(&p, ":") ||
+		!take_int(&p, 2, &tm.tm_sec) || !tail_time(p, &tail))
 		return false;
 	if (tm.tm_year < 1970 || tm.tm_year > 2200 || tm.tm_mon < 1 || tm.tm_mon > 12 ||
 		tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59 ||

@@ -166,6 +166,13 @@ static void test_nvidia_smi(void)
 		ST_OK, "mW in the header, seconds as time");
 	is_int(g.first.energy_uj.v, 112000000, "are read as what they say");
 	done(&g);
+	is_int(read_text("nvidia-smi",
+		       "timestamp, power.draw [W]\n2023-07-14T10:00:00+02:00, 5\n2023-07-14 "
+		       "08:00:01.25Z, 5\n",
+		       NULL, &g, &e),
+		ST_OK, "times with a zone");
+	is_int(g.first.wall_ns.v, 1250000000, "are put on one calendar");
+	done(&g);
 	is_int(read_text("zeus-power",
 		       "Time,Power\n2022-07-13 02:07:36.5,32402\n2022-07-13 02:07:37.5,32402\n",
 		       NULL, &g, &e),
