@@ -116,9 +116,24 @@ static bool wait_go(const char *path)
 	return true;
 }
 
-static int set_up(const char *run, long rank, long n_ranks)
+/* A group that is still empty may be taken for a leftover and removed between the two steps. */
+static enum status enter_group(int root, const char *run, int rank, int cpus, struct err *e)
 {
 	char path[4096];
+	enum status st = ST_OK;
+
+	for (int i = 0; i < 5; i++) {
+		st = cgroup_group_create(root, run, rank, cpus, path, sizeof path, e);
+		if (st == ST_OK)
+			st = cgroup_join(root, path, 0, e);
+		if (st != ST_NOT_FOUND)
+			break;
+	}
+	return st;
+}
+
+static int set_up(const char *run, long rank, long n_ranks)
+{
 	struct err e = ERR_INIT;
 	const char *go;
 	int cpus, used, root, code = CMD_DONE;
@@ -129,8 +144,7 @@ static int set_up(const char *run, long rank, long n_ranks)
 	if (used < cpus)
 		cpus = used;
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0 || cgroup_group_create(root, run, (int)rank, cpus, path, sizeof path, &e) ||
-		cgroup_join(root, path, 0, &e)) {
+	if (root < 0 || enter_group(root, run, (int)rank, cpus, &e)) {
 		cmd_error("rank %ld: %s", rank, root < 0 ? strerror(errno) : e.msg);
 		code = CMD_OWN_FAILURE;
 		goto out;

@@ -509,6 +509,7 @@ int keeper_replay(const char *control_dir, const char *run_id)
 		st = hw_open(&env, NULL, &hw, &e);
 	if (st == ST_OK)
 		st = control_replay(hw, control_dir, false, &rep, &e);
-	(void)cgroup_reap(env.root_fd, run_id);
+	if (run_id)
+		(void)cgroup_reap(env.root_fd, run_id);
 	_exit(st == ST_OK && !rep.failed ? 0 : 1);
 }

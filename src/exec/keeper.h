@@ -16,7 +16,7 @@
 
 /* Serve one leader on fd; does not return while the job runs. The exit code of the process. */
 int keeper_serve(int fd);
-/* Put back what dead keepers had set, remove the rank groups of run_id (NULL: of every run). 0 when
+/* Put back what dead keepers had set, remove the rank groups of run_id (may be NULL). 0 when
  * nothing is left to do. */
 int keeper_replay(const char *control_dir, const char *run_id);
 

@@ -196,13 +196,15 @@ static enum status do_open(struct knobs *k, struct err *e)
 		/* What an earlier keeper could not put back comes first, or it would be "found". */
 		(void)control_replay(k->hw, k->hello->control_dir, false, &rep, &ignored);
 		restore_report_release(&rep);
-		(void)cgroup_reap(env.root_fd, NULL);
 		st = control_open(k->hw, k->hello->control_dir, &k->control, e);
 	}
 	if (st == ST_OK && k->hello->knobs & CPU_RATE)
 		st = try_group(k, &env, e);
 	if (st == ST_OK && k->hello->knobs & CPU_RATE)
 		st = lock_cpus(k, e);
+	/* Empty groups that dead runs left; nobody else makes groups while the lock is ours. */
+	if (st == ST_OK && k->hello->knobs & CPU_RATE)
+		(void)cgroup_reap(env.root_fd, NULL);
 	if (st == ST_OK && k->hello->knobs & GPU_KNOBS) {
 		st = pick_devices(k, e);
 		for (size_t i = 0; i < k->n_ids && st == ST_OK; i++)

@@ -82,7 +82,9 @@ if can_rate; then
 	echo "# time ratio at 10 %: $ratio"
 	is "$(wattlaw export json | jq -c '[.. | .cpu_rate_pct? | objects | .enforced | values] | unique')" "[10,100]" \
 		"what was enforced is stored"
-	is "$(find /sys/fs/cgroup/cpu -maxdepth 1 -name 'wattlaw.*' -newer began | wc -l)" 0 "no CPU group is left" || ls -d /sys/fs/cgroup/cpu/wattlaw.*
+	# Other tests have groups of their own.
+	ids=$(printf '%s\n' "$out" | jq -r '.launch // empty' | sort -u)
+	is "$(for id in $ids; do ls -d /sys/fs/cgroup/cpu/wattlaw."$id".* 2>/dev/null; done)" "" "no CPU group is left"
 
 	# A rank of one thread on several CPUs: the rate is a share of the one it uses.
 	try env OMP_NUM_THREADS=1 wattlaw sweep $fast -L cpu_rate=10% -- \
@@ -104,10 +106,12 @@ if can_rate; then
 	like "$err" "held by wattlaw sweep stepper \(pid [0-9]+\)" "it is told who holds them"
 
 	## Ctrl-C in the middle, and resume.
+	ids=$(ls first.db.d | sed -n 's/\.log$//p')
 	kill -INT $pid
 	wait $pid
 	is $? 130 "an interrupted sweep exits with 130"
-	is "$(cat /sys/fs/cgroup/cpu/wattlaw.*/cpu.cfs_quota_us 2>/dev/null | grep -vc -e '^-1$')" 0 "every quota is back"
+	is "$(for id in $ids; do cat /sys/fs/cgroup/cpu/wattlaw."$id".*/cpu.cfs_quota_us; done 2>/dev/null | grep -vc -e '^-1$')" 0 \
+		"every quota is back"
 else
 	skip 15 "a CPU rate that can be set here: $err"
 fi
@@ -152,5 +156,7 @@ is "$code:$(printf '%s\n' "$out" | jq -r .done)" "0:0" "a finished campaign has 
 sed -i 's/5, 6/5, 7/' six.ini
 try wattlaw sweep --db six.db --resume six.ini
 is "$code" 2 "a changed plan is not resumed"
-is "$(find . -name '*.shard*' | wc -l)" 0 "no shard is left behind"
+# What a keeper had to leave because the machine was slow is taken in by the next command.
+[ ! -e first.db ] || wattlaw run -q --db first.db -- true
+is "$(find . -name '*.shard*')" "" "no shard is left behind"
 done_testing
