@@ -32,6 +32,7 @@ packages_check=(
 	libclang-rt-14-dev
 	procps
 	scdoc
+	strace
 	slurm-wlm-basic-plugins
 	slurmd
 	util-linux
