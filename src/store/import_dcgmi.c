@@ -1,6 +1,7 @@
 /* import_dcgmi.c: the table that `dcgmi dmon` prints: columns by name, units in the second line,
  * "N/A" and the blank values of DCGM left out. It has no times: rows of one entity are a period
  * apart, 1 s unless the axis "period" says otherwise (-L period=100ms). */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -85,8 +86,7 @@ static enum status read_value(struct dcgmi *d, struct run_rec *r, int dev, size_
 	/* DCGM's blank values: 2^47 and the top of 64 bits, whatever the unit. */
 	if (str_to_double(word, &number) && number >= 140737488355328.0)
 		return ST_OK;
-	memcpy(text, word, strlen(word) + 1);
-	strcat(text, fields[i].bare);
+	snprintf(text, sizeof(text), "%s%s", word, fields[i].bare);
 	if (unit_parse(fields[i].unit, text, &v, &why))
 		return err_at(e, d->file, d->line, 0, "column '%s': %s", d->name[col], why.msg);
 	if (v < 0 && d->ch[col] != CH_TEMP)
@@ -108,8 +108,7 @@ static enum status read_line(
 	if (!id || strlen(kind) + strlen(id) > 40)
 		return err_at(
 			e, d->file, d->line, 0, "expected an entity like 'GPU 0' and its values");
-	strcpy(key, kind);
-	strcat(strcat(key, ":"), id);
+	snprintf(key, sizeof(key), "%s:%s", kind, id);
 	dev = import_device(r, key, NULL, DEV_GPU);
 	if (dev < 0)
 		return import_no_memory(e);
@@ -131,7 +130,10 @@ static enum status read_lines(struct dcgmi *d, struct run_rec *r, char *text, st
 {
 	int64_t *ticks = mem_calloc(1025, sizeof(*ticks));
 	char *save = NULL;
-	enum status st = ticks ? ST_OK : import_no_memory(e);
+	enum status st = ST_OK;
+
+	if (!ticks)
+		return import_no_memory(e);
 
 	/* strtok would skip empty lines and lose the count. */
 	for (char *line = text; line && !st; line = save) {

@@ -1,6 +1,7 @@
 /* import_zeus.c: the log of a ZeusMonitor: a measurement window a row, with its length in s and the
  * energy of each GPU in J ("gpu0_energy"). A window is one run. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "store/import_format.h"
@@ -35,8 +36,7 @@ static enum status read_row(struct zeus *z, struct run_rec *r, struct err *e)
 		d = run_rec_dev(r);
 		if (!d)
 			return import_no_memory(e);
-		strcpy(key, "index:");
-		strncat(key, z->csv.head[i] + 3, n);
+		snprintf(key, sizeof(key), "index:%.*s", (int)n, z->csv.head[i] + 3);
 		if (!rec_set(&d->key, key))
 			return import_no_memory(e);
 		d->kind = DEV_GPU;
