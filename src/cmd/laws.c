@@ -204,6 +204,17 @@ static bool add_run(void *arg, const struct figures *f)
 	return true;
 }
 
+/* By workload, since runs come in random order; within one as they came. */
+static int compare_groups(const void *pa, const void *pb)
+{
+	const struct law_group *a = pa, *b = pb;
+	int by_name = strcmp(a->workload, b->workload);
+
+	return by_name                         ? by_name
+	       : a->obs[0].row < b->obs[0].row ? -1
+					       : a->obs[0].row > b->obs[0].row;
+}
+
 enum status law_set_read(struct store *s, int64_t campaign_id, struct law_set *out, struct err *e)
 {
 	struct reading rd = {out, false};
@@ -217,6 +228,8 @@ enum status law_set_read(struct store *s, int64_t campaign_id, struct law_set *o
 		law_set_release(out);
 		return st;
 	}
+	if (out->n_groups)
+		qsort(out->groups, out->n_groups, sizeof(*out->groups), compare_groups);
 	for (size_t i = 0; i < out->n_groups; i++) {
 		size_t k = 0;
 
