@@ -48,13 +48,13 @@ const char *factor_text(enum factor f, double x, char *buf, size_t size)
 	return buf;
 }
 
-/* A default that nobody wrote down is what the device was found at. */
+/* What was in force counts, not what was asked for: a limit may be clamped and a clock moved to its
+ * grid. A default that nobody wrote down is what the device was found at. */
 static double factor_value(const struct run_rec *r, const struct axis_val *a)
 {
-	double v = axis_number(a);
+	double asked = axis_number(a);
+	bool by_default = !isfinite(asked) || (a->text && !strcmp(a->text, "default"));
 
-	if (isfinite(v))
-		return v;
 	for (size_t i = 0; i < r->n_devs; i++) {
 		const struct dev_rec *d = &r->devs[i];
 
@@ -62,11 +62,15 @@ static double factor_value(const struct run_rec *r, const struct axis_val *a)
 			const struct knob_rec *knob = &d->knobs[k];
 			struct qty q = knob->enforced.st == ST_OK ? knob->enforced : knob->found;
 
-			if (knob->name && !strcmp(knob->name, a->name) && q.st == ST_OK && q.v > 0)
+			/* a device that was not set says nothing of a setting that was asked for */
+			if (!knob->name || strcmp(knob->name, a->name) ||
+				(!by_default && (knob->requested.st || knob->enforced.st)))
+				continue;
+			if (q.st == ST_OK && q.v > 0)
 				return unit_to_outside(knob->unit, q.v);
 		}
 	}
-	return NAN;
+	return asked;
 }
 
 /* Which boards a run was on, as a number: boards of one model differ by several percent. */

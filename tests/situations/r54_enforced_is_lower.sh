@@ -16,6 +16,8 @@ is "$(enforced 220)" "220,180" "requested 220 W, enforced 180 W"
 has "$err" "power_limit of 220W was asked, 180W is enforced" "people are told"
 hasnt "$err" "150W was asked" "about that point alone"
 is "$(enforced 150)" "150,150" "below the clamp both are the same"
+is "$(wattlaw fit --json | jq -c '[.laws[] | select(.factors == ["power_limit_w"]) | .range] | unique | first')" "[150,180]" \
+	"laws are fitted against the limit in force"
 is "$(state '.devices[0].power_limit_w')" 250 "what was found is put back"
 gpu_probe <scenario.ini
 is "$(probe '[.devices[0].knobs[] | select(.name == "power_limit") | .enforced] | first')" 180 "probe shows the limit in force"
