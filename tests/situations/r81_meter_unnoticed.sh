@@ -30,8 +30,8 @@ END
 	ok $? "nor the vendor's library"
 fi
 
-# Paired, alternating: the medians of the ratio must be near 1. A loaded machine is noisy: the bound here is for
-# a fault, not for the figure in doc/measuring.md.
+# Paired, alternating. A fault (a driver lock, a stop) slows every pair; a busy machine some of them: so the best
+# of five must be near 1. It is not the figure in doc/measuring.md.
 cat >pairs.sh <<'END'
 now() { date +%s%N; }
 for i in 1 2 3 4 5; do
@@ -41,9 +41,9 @@ for i in 1 2 3 4 5; do
 done
 END
 wattlaw sim exec --scenario s.ini -- sh pairs.sh >pairs
-ratio=$(awk '{ print $2 / $1 }' pairs | sort -n | sed -n 3p)
+ratio=$(awk '{ print $2 / $1 }' pairs | sort -n | sed -n 1p)
 awk -v r="$ratio" 'BEGIN { exit !(r < 1.25) }'
-ok $? "a job of many short tasks takes as long as without (median ratio $ratio)"
+ok $? "a job of many short tasks takes as long as without (best of five: $ratio)"
 
 # The same kind: marks of a job that nobody measures.
 out=$(PYTHONPATH=$SOURCE_ROOT/src/mark/python PYTHONDONTWRITEBYTECODE=1 python3 -c '
