@@ -254,17 +254,6 @@ static void group_head(const struct law_group *g, struct str *out)
 }
 
 /* How many slices there are of the factor and quantity of s. */
-static size_t slices_of(const struct law_set *set, const struct law_series *s)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < set->n_series; i++) {
-		const struct law_series *o = &set->series[i];
-
-		n += o->group == s->group && o->factor == s->factor && o->quantity == s->quantity;
-	}
-	return n;
-}
 
 static void print_text(
 	const struct law_set *set, const char *campaign, const struct fit_cmd *o, struct str *out)
@@ -283,7 +272,7 @@ static void print_text(
 
 		if (!wanted(o, s))
 			continue;
-		if (!o->all && !s->at_baseline && slices_of(set, s) > MAX_SLICES) {
+		if (s->skipped) {
 			hidden++;
 			continue;
 		}
@@ -380,7 +369,7 @@ static json_t *document(const struct law_set *laws, const char *campaign, const 
 	for (size_t i = 0; i < laws->n_series; i++) {
 		const struct law_series *s = &laws->series[i];
 
-		if (!wanted(o, s))
+		if (!wanted(o, s) || s->skipped)
 			continue;
 		if (!s->sel) {
 			json_array_append_new(unfitted,
@@ -427,7 +416,8 @@ static int run_fit(const struct fit_cmd *o, const char *name)
 
 	if (store_open(store_default_path(o->db), false, &s, &e) ||
 		(!(name && !strcmp(name, "all")) && store_campaign_find(s, name, &c, &e)) ||
-		law_set_read(s, c.id, &laws, &e) || law_set_fit(&laws, &e)) {
+		law_set_read(s, c.id, &laws, &e) ||
+		law_set_fit(&laws, o->all ? 0 : MAX_SLICES, &e)) {
 		code = cmd_fail(&e);
 		goto out;
 	}

@@ -1,15 +1,19 @@
 #include "cmd/laws.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "model/model.h"
 
-#define MAX_GROUPS 100000
-#define MAX_OBS    10000000
+#define MAX_THREADS 16
+#define MAX_GROUPS  100000
+#define MAX_OBS     10000000
 
 static const struct {
 	const char *axis;
@@ -313,13 +317,11 @@ static bool slice_is_default(const struct law_group *g, const struct obs *o, enu
 	return !any;
 }
 
-static enum status fit_series(struct law_set *set, const struct law_group *g, enum factor f,
+/* One curve to be fitted later. */
+static enum status add_series(struct law_set *set, const struct law_group *g, enum factor f,
 	enum quantity q, struct obs *obs, size_t n, struct err *e)
 {
 	struct law_series *s;
-	struct series points;
-	struct err why = ERR_INIT;
-	enum scaling scaling;
 	size_t known = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -336,24 +338,14 @@ static enum status fit_series(struct law_set *set, const struct law_group *g, en
 	s->quantity = q;
 	s->at_baseline = slice_is_default(g, &obs[0], f);
 	s->obs = mem_calloc(n, sizeof(*obs));
-	s->sel = mem_calloc(1, sizeof(*s->sel));
-	if (!s->obs || !s->sel || !slice_text(&obs[0], f, &s->where))
+	if (!s->obs || !slice_text(&obs[0], f, &s->where))
 		return err_set(e, ST_NOMEM, "fitting: out of memory");
 	memcpy(s->obs, obs, n * sizeof(*obs));
 	s->n = n;
-	/* an import is taken as it is, and predict labels it; of our own runs a mixture is a
-	 * mistake */
-	if ((f == FACTOR_WORKERS && strcmp(g->label, "imported") &&
-		    scaling_of(obs, n, &scaling, &why)) ||
-		series_build(obs, n, f, q, &points, &why) || select_laws(&points, s->sel, &why)) {
-		mem_free(s->sel);
-		s->sel = NULL;
-		snprintf(s->why, sizeof(s->why), "%.150s", why.msg);
-	}
 	return ST_OK;
 }
 
-static enum status fit_factor(
+static enum status add_slices(
 	struct law_set *set, const struct law_group *g, enum factor f, struct err *e)
 {
 	struct obs *slice = mem_calloc(g->n, sizeof(*slice));
@@ -375,7 +367,7 @@ static enum status fit_factor(
 		if (x < 2 || (x < 3 && !slice_is_default(g, slice, f)))
 			continue;
 		for (int q = 0; q < QTY_COUNT && !st; q++)
-			st = fit_series(set, g, f, (enum quantity)q, slice, n, e);
+			st = add_series(set, g, f, (enum quantity)q, slice, n, e);
 	}
 	mem_free(slice);
 	return st;
@@ -403,17 +395,94 @@ static int compare_series(const void *pa, const void *pb)
 	return 0;
 }
 
-enum status law_set_fit(struct law_set *set, struct err *e)
+static void fit_one(struct law_series *s)
+{
+	struct selection *sel = mem_calloc(1, sizeof(*sel));
+	struct series points;
+	struct err why = ERR_INIT;
+	enum scaling scaling;
+
+	if (!sel) {
+		snprintf(s->why, sizeof(s->why), "out of memory");
+		return;
+	}
+	/* an import is taken as it is, and predict labels it; of our own runs a mixture is a
+	 * mistake */
+	if ((s->factor == FACTOR_WORKERS && strcmp(s->group->label, "imported") &&
+		    scaling_of(s->obs, s->n, &scaling, &why)) ||
+		series_build(s->obs, s->n, s->factor, s->quantity, &points, &why) ||
+		select_laws(&points, sel, &why)) {
+		mem_free(sel);
+		snprintf(s->why, sizeof(s->why), "%.150s", why.msg);
+		return;
+	}
+	s->sel = sel;
+}
+
+/* Fitting is pure and one curve does not know the others: a thread a CPU, same numbers whatever
+ * their count. */
+struct crew {
+	struct law_set *set;
+	_Atomic size_t next;
+};
+
+static void *fit_some(void *arg)
+{
+	struct crew *c = arg;
+
+	for (size_t i; (i = atomic_fetch_add(&c->next, 1)) < c->set->n_series;)
+		if (!c->set->series[i].skipped)
+			fit_one(&c->set->series[i]);
+	return NULL;
+}
+
+static void fit_all(struct law_set *set)
+{
+	struct crew crew = {.set = set};
+	pthread_t thread[MAX_THREADS];
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int n = 0;
+
+	/* a few curves are fitted sooner than a thread starts */
+	while (n < MAX_THREADS && n + 1 < cpus && (size_t)n * 8 < set->n_series &&
+		!pthread_create(&thread[n], NULL, fit_some, &crew))
+		n++;
+	fit_some(&crew);
+	while (n > 0)
+		pthread_join(thread[--n], NULL);
+}
+
+size_t law_set_slices(const struct law_set *set, const struct law_series *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < set->n_series; i++) {
+		const struct law_series *o = &set->series[i];
+
+		n += o->group == s->group && o->factor == s->factor && o->quantity == s->quantity;
+	}
+	return n;
+}
+
+enum status law_set_fit(struct law_set *set, size_t max_slices, struct err *e)
 {
 	enum status st = ST_OK;
 
 	for (size_t i = 0; i < set->n_groups && !st; i++) {
 		for (int f = 0; f < FACTOR_COUNT && !st; f++)
-			st = fit_factor(set, &set->groups[i], (enum factor)f, e);
+			st = add_slices(set, &set->groups[i], (enum factor)f, e);
 	}
-	if (!st && set->n_series)
+	if (st)
+		return st;
+	if (set->n_series)
 		qsort(set->series, set->n_series, sizeof(*set->series), compare_series);
-	return st;
+	for (size_t i = 0; max_slices && i < set->n_series; i++) {
+		struct law_series *s = &set->series[i];
+
+		s->skipped = !s->at_baseline && law_set_slices(set, s) > max_slices;
+	}
+	fit_all(set);
+	return ST_OK;
 }
 
 static bool has_word(const char *text, const char *word, size_t n)

@@ -34,6 +34,7 @@ struct law_series {
 	bool at_baseline; /* the other factors are at the default setting */
 	struct obs *obs; /* the runs of this slice */
 	size_t n;
+	bool skipped; /* not asked for, see law_set_fit */
 	struct selection *sel;
 	char why[160];
 };
@@ -50,8 +51,12 @@ struct law_set {
 /* Read the usable runs of a campaign (0 = all) into groups. */
 enum status law_set_read(struct store *s, int64_t campaign_id, struct law_set *out, struct err *e);
 /* Fit every series: each factor that takes at least three values in a slice, and those with two
- * where the other factors are at the default. */
-enum status law_set_fit(struct law_set *set, struct err *e);
+ * where the other factors are at the default. Of a kind (group, factor, quantity) with more than
+ * max_slices slices only those at the default are fitted, the others are marked skipped; 0 = all.
+ */
+enum status law_set_fit(struct law_set *set, size_t max_slices, struct err *e);
+/* How many slices there are of the kind of s. */
+size_t law_set_slices(const struct law_set *set, const struct law_series *s);
 void law_set_release(struct law_set *set);
 /* workload NULL = any; every word of where ("batch=32 gpu=V100", NULL = any) is one of its axes. */
 bool law_group_matches(const struct law_group *g, const char *workload, const char *where);

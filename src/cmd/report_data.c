@@ -466,7 +466,7 @@ json_t *report_part(struct store *s, const struct campaign_info *c, struct err *
 	struct settings settings = {&b, json_array()};
 	json_t *j = NULL, *warnings = json_array();
 
-	if (law_set_read(s, c->id, &laws, e) || law_set_fit(&laws, e) ||
+	if (law_set_read(s, c->id, &laws, e) || law_set_fit(&laws, 0, e) ||
 		store_each_figures(s, FIGURES_SETTING, c->id, each_setting, &settings, e) ||
 		store_each_run(s, c->id, each_run, &m, e)) {
 		json_decref(warnings);

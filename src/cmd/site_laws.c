@@ -107,7 +107,7 @@ enum status site_laws_read(const char *db, const char *campaign, const struct si
 	if (!st)
 		st = law_set_read(s, info.id, &set, e);
 	if (!st)
-		st = law_set_fit(&set, e);
+		st = law_set_fit(&set, 0, e);
 	for (size_t i = 0; i < trace->n_classes && !st; i++)
 		st = class_of(&set, trace->classes[i], &out[i], e);
 	law_set_release(&set);

@@ -354,18 +354,18 @@ static enum status fit_time(struct joint_ctx *c, struct joint *j, struct err *e)
 	if (c->n < k)
 		return err_set(e, ST_RANGE,
 			"%u settings do not determine the %u parameters of the joint law", c->n, k);
-	/* the host either sets the pace or it does not: one start on either side */
-	for (int t = 0; t < 16; t++) {
+	/* The host either sets the pace or it does not, the limit bites early or late: a start on
+	 * either side; then the other sharpnesses, from the best of them. */
+	for (int t = 0; t < 7; t++) {
 		double sse, trial[JOINT_PARAMS];
 
 		if (c->index[JOINT_T_HOST] < 0 && t >= 4)
 			break;
-		c->fixed[JOINT_S] = sharpness[t / 4];
-
-		memcpy(trial, start, sizeof(trial));
-		if (c->index[JOINT_T_HOST] >= 0 && (t & 1))
+		c->fixed[JOINT_S] = sharpness[t < 4 ? 0 : t - 3];
+		memcpy(trial, t < 4 || !isfinite(best) ? start : q, sizeof(trial));
+		if (c->index[JOINT_T_HOST] >= 0 && t < 4 && (t & 1))
 			trial[c->index[JOINT_T_HOST]] -= 2.5;
-		if (c->index[JOINT_K] >= 0 && (t & 2))
+		if (c->index[JOINT_K] >= 0 && t < 4 && (t & 2))
 			trial[c->index[JOINT_K]] +=
 				0.3 * (hi[c->index[JOINT_K]] - trial[c->index[JOINT_K]]);
 		sse = nls_min(&pr, trial);

@@ -100,7 +100,7 @@ static enum status read_line(
 	struct dcgmi *d, struct run_rec *r, int64_t *ticks, char *line, struct err *e)
 {
 	char *save = NULL, *kind = strtok_r(line, " \t", &save), *id = strtok_r(NULL, " \t", &save);
-	char key[64];
+	char key[96];
 	enum status st = ST_OK;
 	size_t col = 0;
 	int dev;
