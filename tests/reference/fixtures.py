@@ -2,10 +2,12 @@
 """Writes fixtures/NETWORK.txt: what PyTorch computes with weights and data from a hash.
 
 usage: fixtures.py [DIRECTORY [NETWORK...]]
+       fixtures.py --check     compute again, with the seeds on file, and compare
 
 A fixture holds the loss of one step, the norm of every parameter's gradient with some of its values, and the losses of
 20 steps of training on four batches in turn. tests/work/fixture_test.c compares; it needs no PyTorch.
 """
+import io
 import os
 import sys
 
@@ -54,10 +56,11 @@ def clearest(network, tries=60):
     return best
 
 
-def write(name, out):
+def write(name, out, seed=None):
     kind, lr = NETWORKS[name]
     network = getattr(networks, name)
-    seed = clearest(network)
+    if seed is None:
+        seed = clearest(network)
     P = Params(seed)
     loss = network(P, 0)
     loss.backward()
@@ -76,10 +79,48 @@ def write(name, out):
         print(f"step {loss.item():.9g}", file=out)
 
 
+def differs(have, want):
+    """Two lines of a fixture: words equal, numbers within 0.1 % of the largest in the line."""
+    a, b = have.split(), want.split()
+    if len(a) != len(b):
+        return True
+    numbers = []
+    for x, y in zip(a, b):
+        try:
+            numbers.append((float(x), float(y)))
+        except ValueError:
+            if x != y:
+                return True
+    scale = max((abs(y) for _, y in numbers), default=0)
+    return any(abs(x - y) > 1e-3 * scale for x, y in numbers)
+
+
+def check(folder):
+    """Number of lines on file that PyTorch does not give again."""
+    wrong = 0
+    for name in NETWORKS:
+        with open(os.path.join(folder, name + ".txt")) as f:
+            on_file = f.read().splitlines()
+        seed = int(next(line.split()[1] for line in on_file if line.startswith("seed ")))
+        again = io.StringIO()
+        write(name, again, seed)
+        lines = again.getvalue().splitlines()
+        bad = [(x, y) for x, y in zip(lines, on_file) if differs(x, y)]
+        if len(lines) != len(on_file):
+            bad.append((f"{len(lines)} lines", f"{len(on_file)} lines"))
+        for have, want in bad[:3]:
+            print(f"{name}: now '{have}', on file '{want}'")
+        print(f"{name}: {len(lines)} lines, {len(bad)} differ")
+        wrong += len(bad)
+    return wrong
+
+
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
-    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "fixtures")
     torch.set_num_threads(1)
+    if sys.argv[1:] == ["--check"]:
+        sys.exit(1 if check(os.path.join(here, "fixtures")) else 0)
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "fixtures")
     for name in sys.argv[2:] or NETWORKS:
         with open(os.path.join(folder, name + ".txt"), "w") as out:
             write(name, out)
