@@ -75,7 +75,8 @@ try env WATTLAW_SIM_ROOT=0 wattlaw sim exec --scenario clients.ini -- $python cl
 has "$out" "set: Insufficient Permissions" "without the right the setter is refused"
 
 if command -v script >/dev/null; then
-	TERM=xterm timeout 30 wattlaw sim exec --scenario clients.ini -- \
+	# script(1) starts $SHELL, which a bare environment lacks
+	SHELL=/bin/bash TERM=xterm timeout 30 wattlaw sim exec --scenario clients.ini -- \
 		script -qfc "stty cols 150 rows 50; timeout -s INT 3 $store/root/usr/bin/nvtop" nvtop.out >/dev/null </dev/null
 	screen=$(sed 's/\x1b\[[0-9;?]*[a-zA-Z]/ /g; s/\x1b(B/ /g' nvtop.out)
 	like "$screen" 'Tesla V100-PCIE-32GB.*NVIDIA A40' "nvtop shows both devices"
