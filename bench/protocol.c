@@ -271,7 +271,7 @@ static int ask_joint(
 	if (!o)
 		return -1;
 	joint_eval(j, x, &t, NULL);
-	half = joint_half_width(j, x, 0.9);
+	half = joint_half_width(j, QTY_TIME, x, 0.9);
 	o->x = cap;
 	o->truth = truth;
 	o->pred = log(t);

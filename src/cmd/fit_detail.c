@@ -190,6 +190,9 @@ void fit_joint(const struct law_group *g, struct str *out)
 		if (m->joint.free[i] && i < JOINT_P0)
 			str_addf(out, " %s=%.4g", joint_param_name((enum joint_param)i),
 				m->joint.p[i]);
+	if (m->joint.rest_time.n)
+		str_addf(out, "; what it leaves over is a surface, then off by %.1f %%",
+			100 * m->joint.rest_time.loo_rms);
 	if (isfinite(m->joint_loo_pct))
 		str_addf(out,
 			"; left-out settings: joint %.1f %%, product of separate laws %.1f %%",
@@ -210,10 +213,12 @@ json_t *fit_joint_json(const struct law_group *g)
 		if (m->joint.free[i])
 			json_object_set_new(params, joint_param_name((enum joint_param)i),
 				json_number(m->joint.p[i]));
-	j = json_pack("{s:o,s:o,s:o,s:o,s:i,s:o,s:o,s:o}", "workload", json_text(g->workload),
+	j = json_pack("{s:o,s:o,s:o,s:o,s:i,s:o,s:o,s:o,s:o}", "workload", json_text(g->workload),
 		"group", json_text(g->where), "label", json_text(g->label), "params", params, "n",
-		(int)m->joint.n, "rms_pct", json_number(100 * m->joint.rms_time), "loo_pct",
-		json_number(m->joint_loo_pct), "product_loo_pct", json_number(m->product_loo_pct));
+		(int)m->joint.n, "rms_pct", json_number(100 * m->joint.rms_time), "surface_loo_pct",
+		json_number(m->joint.rest_time.n ? 100 * m->joint.rest_time.loo_rms : NAN),
+		"loo_pct", json_number(m->joint_loo_pct), "product_loo_pct",
+		json_number(m->product_loo_pct));
 	model_release(m);
 	return j;
 }

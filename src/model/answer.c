@@ -127,14 +127,14 @@ static enum status many_factors(
 /* Replace time and power by the joint law's; its level is that of the measured default. */
 static void use_joint(const struct model *m, const double *x, struct answer *out)
 {
-	double t, pw, half = joint_half_width(&m->joint, x, m->opts.level), ph;
+	double t, pw, half = joint_half_width(&m->joint, QTY_TIME, x, m->opts.level), ph;
 
 	joint_eval(&m->joint, x, &t, &pw);
 	out->family = "joint";
 	out->y[QTY_TIME] = spread_out(log(t), half, m->opts.level);
 	if (!isfinite(pw))
 		return;
-	ph = fmax(half, stat_normal_quantile(0.5 + 0.5 * m->opts.level) * m->joint.rms_power);
+	ph = joint_half_width(&m->joint, QTY_POWER, x, m->opts.level);
 	out->y[QTY_POWER] = spread_out(log(pw), ph, m->opts.level);
 	out->y[QTY_ENERGY] = spread_out(log(t * pw), hypot(half, ph), m->opts.level);
 }
@@ -162,6 +162,33 @@ static void ratios(const struct model *m, struct answer *out)
 		out->ratio[q] = (struct interval){out->y[q].value / base, out->y[q].lo / base,
 			out->y[q].hi / base, out->y[q].level};
 	}
+}
+
+/* Left-out error of one factor's law in time and power together; INFINITY where one of them has no
+ * estimate. */
+static double left_out(const struct model *m, enum factor f)
+{
+	const struct model_series *t = model_series_of(m, f, QTY_TIME);
+	const struct model_series *p = model_series_of(m, f, QTY_POWER);
+	double both = t && p ? hypot(t->sel.combined_loo_rms, p->sel.combined_loo_rms) : NAN;
+
+	return isfinite(both) ? both : INFINITY;
+}
+
+/* Does the grid answer, whose joint law has its remainder learnt? Inside it, and where it was
+ * better on what was left out than the law of the one factor that moved (FACTOR_COUNT: several). */
+static bool grid_knows(const struct model *m, const double *at, enum factor one)
+{
+	const struct joint *j = &m->joint;
+
+	if (!m->has_joint || !(j->rest_time.loo_rms > 0) || !(j->rest_power.loo_rms > 0))
+		return false;
+	for (int f = 0; f < FACTOR_COUNT; f++)
+		if (isfinite(at[f]) && isfinite(j->lo[f]) &&
+			(at[f] < j->lo[f] * (1 - 1e-6) || at[f] > j->hi[f] * (1 + 1e-6)))
+			return false;
+	return one == FACTOR_COUNT ||
+	       hypot(j->rest_time.loo_rms, j->rest_power.loo_rms) < left_out(m, one);
 }
 
 enum status model_predict(
@@ -198,6 +225,11 @@ enum status model_predict(
 			one = f;
 	if (one == FACTOR_COUNT)
 		return err_set(e, ST_RANGE, "no law of time was fitted");
+	if (grid_knows(m, at, moved <= 1 ? (enum factor)one : FACTOR_COUNT)) {
+		use_joint(m, at, out);
+		ratios(m, out);
+		return ST_OK;
+	}
 	if (moved <= 1 && (!model_series_of(m, (enum factor)one, QTY_TIME) ||
 				  same_slice(m, (enum factor)one, at)))
 		st = one_factor(m, (enum factor)one, at[one], out, e);

@@ -16,6 +16,7 @@
 /* One setting: the mean of its rows. */
 struct cell {
 	double n, cap, clock; /* cap, clock: NAN = not limited; clock in MHz, or % of CPU rate */
+	double asked; /* the limit before an overshoot replaced it */
 	double lt, lp; /* ln time, ln power of all workers (NAN unknown) */
 	double rows, power_rows;
 	bool beside; /* power of more than the devices */
@@ -146,6 +147,7 @@ static void finish_cells(struct joint_ctx *c, struct joint *j)
 			j->lo[f] = fmin(j->lo[f], x[f]); /* fmin ignores NAN */
 			j->hi[f] = fmax(j->hi[f], x[f]);
 		}
+		d->asked = d->cap;
 		d->lt /= d->rows;
 		d->lp = d->power_rows > 0 ? d->lp / d->power_rows : NAN;
 		each = exp(d->lp) / d->n;
@@ -203,6 +205,28 @@ static unsigned choose_free(struct joint_ctx *c, struct joint *j, double *q, dou
 	return k;
 }
 
+/* Level at n workers: between measured counts in proportion to ln n, beyond them that of the end.
+ */
+static double level_at(const struct joint *j, const double *level, double n)
+{
+	int below = -1, above = -1;
+	double a, b;
+
+	for (int k = 0; k < (int)j->n_levels; k++) {
+		if (j->level_n[k] <= n && (below < 0 || j->level_n[k] > j->level_n[below]))
+			below = k;
+		if (j->level_n[k] >= n && (above < 0 || j->level_n[k] < j->level_n[above]))
+			above = k;
+	}
+	if (below < 0 && above < 0)
+		return 0;
+	if (below < 0 || above < 0 || below == above)
+		return level[below < 0 ? above : below];
+	a = log(n / j->level_n[below]);
+	b = log(j->level_n[above] / n);
+	return (b * level[below] + a * level[above]) / (a + b);
+}
+
 /* Draw of one worker by the shape alone. */
 static double shape_draw(const struct joint *j, double n, double u)
 {
@@ -211,34 +235,48 @@ static double shape_draw(const struct joint *j, double n, double u)
 	return j->p[JOINT_P0] + j->p[JOINT_P_DYN] * dev / pace(j->p, dev) * pow(u, -j->p[JOINT_M]);
 }
 
-/* As fit_levels, for power: a host's share, and what a board draws, differ from count to count.
- * Sets rms_power to what is left. */
+/* Draw with the level of its worker count. */
+static double leveled(const struct joint *j, double draw, double level)
+{
+	return j->adds ? fmax(draw + level, 0.1 * draw) : draw * exp(level);
+}
+
+/* As fit_levels, for power. What was measured beside the devices (a host for one of them, or for
+ * eight) adds to their draw, so that a count's level is then in W a worker; otherwise boards differ
+ * in gain, and it is a logarithm. Sets rms_power to what is left. */
 static void fit_power_levels(const struct joint_ctx *c, struct joint *j)
 {
-	double rows[JOINT_LEVELS] = {0}, sse = 0, m = 0;
+	double weight[JOINT_LEVELS] = {0}, rows[JOINT_LEVELS] = {0}, sse = 0, m = 0;
 
 	for (int pass = 0; pass < 2; pass++) {
 		for (unsigned i = 0; i < c->n; i++) {
 			const struct cell *d = &c->c[i];
 			double u = slowness(j->p, d->cap, d->clock, c->clock_ref);
-			double r = d->lp - log(d->n) - log(shape_draw(j, d->n, u));
+			double each = exp(d->lp) / d->n, draw = shape_draw(j, d->n, u);
+			/* relative errors count, whatever the level is in */
+			double w = j->adds ? 1 / (each * each) : 1;
 			unsigned k = 0;
 
 			while (k < j->n_levels && j->level_n[k] != d->n)
 				k++;
-			if (!isfinite(r))
+			if (!isfinite(each))
 				continue;
 			if (pass == 1) {
-				r -= k < j->n_levels ? j->level_power[k] : 0;
+				double r = log(
+					each /
+					leveled(j, draw, k < j->n_levels ? j->level_power[k] : 0));
+
 				sse += r * r;
 				m++;
 			} else if (k < j->n_levels) {
-				j->level_power[k] += r;
+				j->level_power[k] += w * (j->adds ? each - draw : log(each / draw));
+				weight[k] += w;
 				rows[k]++;
 			}
 		}
 		for (unsigned k = 0; pass == 0 && k < j->n_levels; k++)
-			j->level_power[k] /= rows[k] + 1;
+			j->level_power[k] /=
+				rows[k] > 0 ? weight[k] * (j->adds ? 1 : 1 + 1 / rows[k]) : 1;
 	}
 	j->rms_power = m > 0 ? sqrt(sse / m) : NAN;
 }
@@ -256,6 +294,7 @@ static void fit_power(struct joint_ctx *c, struct joint *j)
 	for (unsigned i = 0; i < c->n; i++) {
 		double each = exp(c->c[i].lp) / c->c[i].n;
 
+		j->adds |= c->c[i].beside;
 		if (isfinite(each) && c->c[i].cap > 0)
 			j->beside_w = fmax(j->beside_w, each - OVERSHOOT * c->c[i].cap);
 	}
@@ -318,33 +357,43 @@ none:
 	j->n_levels = 0;
 }
 
-/* Level at n workers: between measured counts in proportion to ln n, beyond them that of the end.
- */
-static double level_at(const struct joint *j, const double *level, double n)
-{
-	int below = -1, above = -1;
-	double a, b;
-
-	for (int k = 0; k < (int)j->n_levels; k++) {
-		if (j->level_n[k] <= n && (below < 0 || j->level_n[k] > j->level_n[below]))
-			below = k;
-		if (j->level_n[k] >= n && (above < 0 || j->level_n[k] < j->level_n[above]))
-			above = k;
-	}
-	if (below < 0 && above < 0)
-		return 0;
-	if (below < 0 || above < 0 || below == above)
-		return level[below < 0 ? above : below];
-	a = log(n / j->level_n[below]);
-	b = log(j->level_n[above] / n);
-	return (b * level[below] + a * level[above]) / (a + b);
-}
-
-static enum status fit_time(struct joint_ctx *c, struct joint *j, struct err *e)
+/* The host either sets the pace or it does not, the limit bites early or late: a start on either
+ * side; then the other sharpnesses, from the best of them. Returns the sum of squares. */
+static double from_afar(struct joint_ctx *c, const struct nls_problem *pr, const double *start,
+	double *q, double *sharp)
 {
 	static const double sharpness[] = {4, 8, 3, 6};
+	const double *hi = pr->hi;
+	double best = INFINITY;
+
+	for (int t = 0; t < 7; t++) {
+		double sse, trial[JOINT_PARAMS];
+
+		if (c->index[JOINT_T_HOST] < 0 && t >= 4)
+			break;
+		c->fixed[JOINT_S] = sharpness[t < 4 ? 0 : t - 3];
+		memcpy(trial, t < 4 || !isfinite(best) ? start : q, JOINT_PARAMS * sizeof(*trial));
+		if (c->index[JOINT_T_HOST] >= 0 && t < 4 && (t & 1))
+			trial[c->index[JOINT_T_HOST]] -= 2.5;
+		if (c->index[JOINT_K] >= 0 && t < 4 && (t & 2))
+			trial[c->index[JOINT_K]] +=
+				0.3 * (hi[c->index[JOINT_K]] - trial[c->index[JOINT_K]]);
+		sse = nls_min(pr, trial);
+		if (sse < best * (1 - 1e-9)) {
+			best = sse;
+			*sharp = c->fixed[JOINT_S];
+			memcpy(q, trial, JOINT_PARAMS * sizeof(*q));
+		}
+	}
+	return best;
+}
+
+/* near: where to start from; NULL = nothing is known. */
+static enum status fit_time(
+	struct joint_ctx *c, struct joint *j, const struct joint *near, struct err *e)
+{
 	double lo[JOINT_PARAMS], hi[JOINT_PARAMS], q[JOINT_PARAMS], start[JOINT_PARAMS];
-	double best = INFINITY, sharp = sharpness[0];
+	double best, sharp = 4;
 	unsigned k = choose_free(c, j, start, lo, hi);
 	struct nls_problem pr = {residuals, c, c->n, k, lo, hi, 200};
 
@@ -354,26 +403,14 @@ static enum status fit_time(struct joint_ctx *c, struct joint *j, struct err *e)
 	if (c->n < k)
 		return err_set(e, ST_RANGE,
 			"%u settings do not determine the %u parameters of the joint law", c->n, k);
-	/* The host either sets the pace or it does not, the limit bites early or late: a start on
-	 * either side; then the other sharpnesses, from the best of them. */
-	for (int t = 0; t < 7; t++) {
-		double sse, trial[JOINT_PARAMS];
-
-		if (c->index[JOINT_T_HOST] < 0 && t >= 4)
-			break;
-		c->fixed[JOINT_S] = sharpness[t < 4 ? 0 : t - 3];
-		memcpy(trial, t < 4 || !isfinite(best) ? start : q, sizeof(trial));
-		if (c->index[JOINT_T_HOST] >= 0 && t < 4 && (t & 1))
-			trial[c->index[JOINT_T_HOST]] -= 2.5;
-		if (c->index[JOINT_K] >= 0 && t < 4 && (t & 2))
-			trial[c->index[JOINT_K]] +=
-				0.3 * (hi[c->index[JOINT_K]] - trial[c->index[JOINT_K]]);
-		sse = nls_min(&pr, trial);
-		if (sse < best * (1 - 1e-9)) {
-			best = sse;
-			sharp = c->fixed[JOINT_S];
-			memcpy(q, trial, sizeof(q));
-		}
+	if (near && near->n_free == k) {
+		for (int i = 0; i < JOINT_PARAMS; i++)
+			if (c->index[i] >= 0)
+				q[c->index[i]] = log(near->p[i]);
+		c->fixed[JOINT_S] = sharp = near->p[JOINT_S];
+		best = nls_min(&pr, q);
+	} else {
+		best = from_afar(c, &pr, start, q, &sharp);
 	}
 	c->fixed[JOINT_S] = sharp;
 	if (!isfinite(best))
@@ -391,6 +428,56 @@ static enum status fit_time(struct joint_ctx *c, struct joint *j, struct err *e)
 	return ST_OK;
 }
 
+/* The shape: time without its levels, which the surface has itself, power with them. */
+static void shape_eval(const struct joint *j, const double *v, double *time_s, double *power_w)
+{
+	double u = slowness(j->p, v[FACTOR_POWER_LIMIT], v[j->pace], j->clock_ref), draw;
+
+	*time_s = pace(j->p, busy_time(j->p, v[FACTOR_WORKERS], u));
+	draw = leveled(j, shape_draw(j, v[FACTOR_WORKERS], u),
+		level_at(j, j->level_power, v[FACTOR_WORKERS]));
+	if (v[FACTOR_POWER_LIMIT] > 0)
+		draw = fmin(draw, OVERSHOOT * v[FACTOR_POWER_LIMIT] + j->beside_w);
+	*power_w = isnan(j->rms_power) ? NAN : draw * v[FACTOR_WORKERS];
+}
+
+/* Where a setting lies on the surfaces; a factor that was never set has one place. */
+static void surface_at(const struct joint *j, const double *v, double out[REST_DIMS])
+{
+	const double of[REST_DIMS] = {v[FACTOR_WORKERS], v[FACTOR_POWER_LIMIT], v[j->pace]};
+
+	for (int d = 0; d < REST_DIMS; d++)
+		out[d] = of[d] > 0 ? log(of[d]) : 0;
+}
+
+/* What the shape leaves over, as a surface: of time, and of power without `near`. */
+static void fit_rest(const struct joint_ctx *c, struct joint *j, const struct joint *near)
+{
+	double *work = mem_calloc((size_t)c->n * c->n + 5 * (size_t)c->n, sizeof(*work));
+	double(*x)[REST_DIMS] = (void *)(work + (size_t)c->n * c->n);
+	double *r = work + (size_t)c->n * (c->n + 3), *runs = r + c->n;
+
+	for (int q = 0; work && q < (near ? 1 : 2); q++) {
+		unsigned n = 0;
+
+		for (unsigned i = 0; i < c->n; i++) {
+			const struct cell *d = &c->c[i];
+			double at[FACTOR_COUNT] = {d->n, d->asked, NAN, NAN}, t, p;
+
+			at[c->pace] = d->clock;
+			shape_eval(j, at, &t, &p);
+			r[n] = q ? d->lp - log(p) : d->lt - log(t);
+			if (!isfinite(r[n]))
+				continue;
+			runs[n] = q ? d->power_rows : d->rows;
+			surface_at(j, at, x[n++]);
+		}
+		rest_fit(n, (const double(*)[REST_DIMS])x, r, runs, q ? j->rms_power : j->rms_time,
+			near ? &near->rest_time : NULL, work, q ? &j->rest_power : &j->rest_time);
+	}
+	mem_free(work);
+}
+
 /* A job is slowed by its clock limit or by its CPU rate; the clock where both were moved. */
 static enum factor pace_factor(const struct obs *obs, size_t n)
 {
@@ -404,8 +491,8 @@ static enum factor pace_factor(const struct obs *obs, size_t n)
 	return rate ? FACTOR_CPU_RATE : FACTOR_CLOCK;
 }
 
-enum status joint_fit(const struct obs *obs, size_t n, const double base[FACTOR_COUNT],
-	struct joint *out, struct err *e)
+enum status joint_fit_near(const struct obs *obs, size_t n, const double base[FACTOR_COUNT],
+	const struct joint *near, struct joint *out, struct err *e)
 {
 	struct joint_ctx c = {0};
 	enum status st = ST_OK;
@@ -422,40 +509,47 @@ enum status joint_fit(const struct obs *obs, size_t n, const double base[FACTOR_
 		goto out;
 	finish_cells(&c, out);
 	out->n = c.n;
-	st = fit_time(&c, out, e);
-	if (st == ST_OK)
+	st = fit_time(&c, out, near, e);
+	out->rms_power = NAN;
+	if (st == ST_OK && !near)
 		fit_power(&c, out);
+	if (st == ST_OK)
+		fit_rest(&c, out, near);
 out:
 	mem_free(c.c);
 	return st;
 }
 
+enum status joint_fit(const struct obs *obs, size_t n, const double base[FACTOR_COUNT],
+	struct joint *out, struct err *e)
+{
+	return joint_fit_near(obs, n, base, NULL, out, e);
+}
+
 void joint_eval(
 	const struct joint *j, const double x[FACTOR_COUNT], double *time_s, double *power_w)
 {
-	double v[FACTOR_COUNT], u, dev, t, draw;
+	double at[REST_DIMS], v[FACTOR_COUNT], t, p;
 
 	for (int f = 0; f < FACTOR_COUNT; f++)
 		v[f] = isnan(x[f]) ? j->base[f] : x[f];
 	if (isnan(v[FACTOR_WORKERS]))
 		v[FACTOR_WORKERS] = 1;
-	u = slowness(j->p, v[FACTOR_POWER_LIMIT], v[j->pace], j->clock_ref);
-	dev = busy_time(j->p, v[FACTOR_WORKERS], u);
-	t = pace(j->p, dev);
+	shape_eval(j, v, &t, &p);
+	surface_at(j, v, at);
 	if (time_s)
-		*time_s = t * exp(level_at(j, j->level, v[FACTOR_WORKERS]));
-	if (!power_w)
-		return;
-	draw = shape_draw(j, v[FACTOR_WORKERS], u) *
-	       exp(level_at(j, j->level_power, v[FACTOR_WORKERS]));
-	if (v[FACTOR_POWER_LIMIT] > 0)
-		draw = fmin(draw, OVERSHOOT * v[FACTOR_POWER_LIMIT] + j->beside_w);
-	*power_w = isnan(j->rms_power) ? NAN : draw * v[FACTOR_WORKERS];
+		*time_s = t * exp(j->rest_time.n ? rest_at(&j->rest_time, at)
+						 : level_at(j, j->level, v[FACTOR_WORKERS]));
+	if (power_w)
+		*power_w = p * exp(rest_at(&j->rest_power, at));
 }
 
-double joint_half_width(const struct joint *j, const double x[FACTOR_COUNT], double level)
+double joint_half_width(
+	const struct joint *j, enum quantity q, const double x[FACTOR_COUNT], double level)
 {
 	double spare = j->n > j->n_free ? sqrt(j->n / (double)(j->n - j->n_free)) : 2, outside = 0;
+	double z = stat_normal_quantile(0.5 + 0.5 * level), sd;
+	const struct rest *rest = q == QTY_POWER ? &j->rest_power : &j->rest_time;
 
 	for (int f = 0; f < FACTOR_COUNT; f++) {
 		if (x[f] > j->hi[f])
@@ -463,8 +557,12 @@ double joint_half_width(const struct joint *j, const double x[FACTOR_COUNT], dou
 		if (x[f] < j->lo[f])
 			outside += log(j->lo[f] / x[f]);
 	}
-	return stat_normal_quantile(0.5 + 0.5 * level) * (1 + outside) *
-	       sqrt(JOINT_FLOOR * JOINT_FLOOR + spare * spare * j->rms_time * j->rms_time);
+	sd = sqrt(JOINT_FLOOR * JOINT_FLOOR + spare * spare * j->rms_time * j->rms_time);
+	if (q == QTY_POWER)
+		sd = fmax(sd, j->rms_power);
+	if (rest->loo_rms > 0 && outside <= 0)
+		sd = rest->run_rms;
+	return z * (1 + outside) * sd;
 }
 
 const char *joint_param_name(enum joint_param p)

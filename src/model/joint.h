@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "model/law.h"
+#include "model/rest.h"
 
 enum joint_param {
 	JOINT_T1, /* s per unit of work on one device at full clock, the part that scales with it */
@@ -42,10 +43,13 @@ struct joint {
 	unsigned n_levels; /* worker counts with a level of their own: their boards, their baseline
 			    */
 	double level_n[JOINT_LEVELS], level[JOINT_LEVELS]; /* count; ln time beyond the shape */
-	double level_power[JOINT_LEVELS]; /* ln power beyond the shape */
+	double level_power[JOINT_LEVELS]; /* power beyond the shape: W a worker when it adds, else
+					     ln */
+	bool adds; /* the power holds more than the devices */
 	double beside_w; /* W a worker measured beyond its limit: hosts that share the sensor; 0 =
 			    none */
 	double rms_time, rms_power; /* root mean square of ln residuals; NAN when not measured */
+	struct rest rest_time, rest_power; /* what the shape leaves over; empty on small grids */
 	unsigned n, n_free; /* rows used; free parameters of time */
 };
 
@@ -53,12 +57,18 @@ struct joint {
  * parameters or when nothing varies; ST_INVALID names bad rows. Averages rows of one setting. */
 enum status joint_fit(const struct obs *obs, size_t n, const double base[FACTOR_COUNT],
 	struct joint *out, struct err *e);
+/* Time alone, beginning at the law of almost the same rows (for leaving some out): a tenth of the
+ * work. near NULL: joint_fit. */
+enum status joint_fit_near(const struct obs *obs, size_t n, const double base[FACTOR_COUNT],
+	const struct joint *near, struct joint *out, struct err *e);
 /* Time (s per unit of work) and mean power (W over all workers; NAN unknown) at a setting; NAN
  * factors are at their default. Either output may be NULL. */
 void joint_eval(
 	const struct joint *j, const double x[FACTOR_COUNT], double *time_s, double *power_w);
-/* Half width of the interval of ln time at x. */
-double joint_half_width(const struct joint *j, const double x[FACTOR_COUNT], double level);
+/* Half width of the interval of ln time or ln power at x. Inside a grid whose remainder was learnt:
+ * from the errors of left-out settings. */
+double joint_half_width(
+	const struct joint *j, enum quantity q, const double x[FACTOR_COUNT], double level);
 const char *joint_param_name(enum joint_param p);
 
 #endif

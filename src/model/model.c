@@ -279,7 +279,7 @@ static void compare_joint(struct model *m, const struct obs *o, size_t n)
 				ep += fabs(exp(p) / o[i].y[QTY_TIME] - 1);
 				count++;
 			}
-			if (keep && joint_fit(rest, k, m->base, &j, NULL) != ST_OK)
+			if (keep && joint_fit_near(rest, k, m->base, &m->joint, &j, NULL) != ST_OK)
 				break;
 		}
 	}
