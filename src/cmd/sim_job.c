@@ -148,7 +148,7 @@ static enum status place(
 		"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", "WORLD_SIZE", NULL};
 	static const char *const local[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
 		"SLURM_LOCALID", "LOCAL_RANK", NULL};
-	int gpu[SIM_GPUS], n = job_visible(s, getenv("CUDA_VISIBLE_DEVICES"), gpu);
+	int gpu[SIM_GPUS], n = job_visible(s, getenv("CUDA_VISIBLE_DEVICES"), gpu, &spec->share);
 	int procs = env_int(size, 1), first;
 
 	spec->n_mine = o->ranks > 0 ? (int)o->ranks : 1;

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -32,53 +33,105 @@ static int64_t now_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static int find_prefix(const struct scenario *s, const char *word, size_t n)
+/* Does uuid begin with that word? */
+static bool begins(const char *uuid, const char *word, size_t n)
+{
+	return !strncasecmp(uuid, word, n);
+}
+
+/* The device or MIG instance that a word of CUDA_VISIBLE_DEVICES names, -1 when none or several do.
+ * *mig: the instance, -1 = the whole device. */
+static int find_uuid(const struct scenario *s, const char *word, size_t n, int *mig)
 {
 	int found = -1;
 
 	for (int i = 0; i < s->n_gpus; i++) {
-		const char *uuid = s->gpu[i].uuid;
+		for (int m = -1; m < s->gpu[i].n_mig; m++) {
+			char uuid[SIM_UUID];
 
-		if (strncasecmp(uuid, word, n))
-			continue;
-		if (found >= 0)
-			return -1; /* not unique */
-		found = i;
+			if (m < 0)
+				snprintf(uuid, sizeof(uuid), "%s", s->gpu[i].uuid);
+			else
+				world_mig_uuid(s, i, m, uuid);
+			if (!begins(uuid, word, n))
+				continue;
+			if (found >= 0)
+				return -1; /* not unique */
+			found = i;
+			*mig = m;
+		}
 	}
 	return found;
 }
 
-int job_visible(const struct scenario *s, const char *visible, int gpu[SIM_GPUS])
+/* One word: an index, a UUID or a unique beginning of one. */
+static int find_device(const struct scenario *s, const char *word, size_t n, int *mig)
+{
+	char *end;
+	long v;
+
+	*mig = -1;
+	if (n > 4 && (begins(word, "GPU-", 4) || begins(word, "MIG-", 4)))
+		return find_uuid(s, word, n, mig);
+	if (!isdigit((unsigned char)*word))
+		return -1;
+	v = strtol(word, &end, 10);
+	return end == word + n && v < s->n_gpus ? (int)v : -1;
+}
+
+/* Takes device i and its instance; false when that is the last one a process gets: CUDA gives it
+ * one MIG instance, the first where the device itself was asked for. */
+static bool take(const struct scenario *s, int i, int mig, int *gpu, double *share)
+{
+	if (s->gpu[i].n_mig > 0 && mig < 0)
+		mig = 0;
+	*gpu = i;
+	if (share && mig >= 0)
+		*share = s->gpu[i].mig[mig].slices / 7.0;
+	return mig < 0;
+}
+
+int job_visible(const struct scenario *s, const char *visible, int gpu[SIM_GPUS], double *share)
 {
 	int n = 0;
 
-	if (!visible) {
-		for (; n < s->n_gpus; n++)
-			gpu[n] = n;
-		return n;
+	if (share)
+		*share = 1;
+	for (int i = 0; !visible && i < s->n_gpus; i++) {
+		if (n > 0 && s->gpu[i].n_mig > 0)
+			continue; /* whole devices first */
+		if (!take(s, i, -1, &gpu[n++], share))
+			return n;
 	}
-	for (const char *p = visible; *p && n < SIM_GPUS;) {
+	for (const char *p = visible; p && *p && n < SIM_GPUS;) {
 		size_t len = strcspn(p, ",");
-		char *end;
-		int i = -1;
+		int mig, i = find_device(s, p, len, &mig);
 
-		if (isdigit((unsigned char)*p)) {
-			long v = strtol(p, &end, 10);
-
-			i = end == p + len && v < s->n_gpus ? (int)v : -1;
-		} else if (len > 4 && !strncasecmp(p, "GPU-", 4)) {
-			i = find_prefix(s, p, len);
-		}
 		for (int k = 0; k < n; k++) /* a device named twice: CUDA sees none */
 			if (gpu[k] == i)
 				return 0;
 		if (i < 0)
 			break;
-		gpu[n++] = i;
+		if (n > 0 && (mig >= 0 || s->gpu[i].n_mig > 0))
+			break; /* an instance beside other devices is not given */
+		if (!take(s, i, mig, &gpu[n++], share))
+			break;
 		p += len;
 		p += *p == ',';
 	}
 	return n;
+}
+
+/* An instance has its share of the multiprocessors: kernels take longer and draw less. */
+static void shrink(struct gpu_load *l, double share)
+{
+	double host = l->host_share * l->step_s;
+
+	if (!(share > 0) || share >= 1)
+		return;
+	l->step_s = host + (l->step_s - host) / share;
+	l->host_share = host / l->step_s;
+	l->dyn_mw *= share;
 }
 
 static int find_job(const struct world *w, uint64_t key)
@@ -175,6 +228,7 @@ static enum status join(
 		if (st)
 			return st;
 		workload_load(s->workload, &d->g.prof, &j->load[r], NULL);
+		shrink(&j->load[r], s->share);
 		j->load[r].step_s *= s->time_scale;
 		j->gpu[r] = g;
 		j->pid[r] = (int32_t)getpid();

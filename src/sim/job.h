@@ -21,6 +21,7 @@ struct job_spec {
 	int first_rank, n_mine; /* ranks that this process plays */
 	uint64_t key; /* the same in every process of the job */
 	int gpu[WORLD_RANKS]; /* NVML index of each of my ranks' devices */
+	double share; /* of the device's multiprocessors, for a MIG instance; 0 = all */
 	uint64_t max_steps; /* never queue more; 0 = no bound */
 	double time_scale; /* 0.1: steps ten times shorter */
 	double noise; /* relative, of a step; negative = the workload's own */
@@ -39,8 +40,10 @@ enum status job_step(struct job *j, int64_t deadline_ns, int64_t *t_ns, struct e
 uint64_t job_steps(const struct job *j); /* done so far */
 void job_end(struct job *j);
 
-/* NVML indices this process may use, from CUDA_VISIBLE_DEVICES: indices, UUIDs, unique prefixes of
- * UUIDs; stops at the first that does not exist, as CUDA does. Unset = all. */
-int job_visible(const struct scenario *s, const char *visible, int gpu[SIM_GPUS]);
+/* NVML indices this process may use, from CUDA_VISIBLE_DEVICES: indices, UUIDs of devices and MIG
+ * instances, unique prefixes of UUIDs; stops at the first that does not exist, as CUDA does. Unset
+ * = all. A process gets one MIG instance, and nothing beside it: *share (may be NULL) is then its
+ * part of the device, else 1. */
+int job_visible(const struct scenario *s, const char *visible, int gpu[SIM_GPUS], double *share);
 
 #endif

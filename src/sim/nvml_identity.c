@@ -169,13 +169,6 @@ EXPORT nv_ret_t nvmlDeviceGetHandleByIndex(unsigned index, nv_dev_t *dev)
 	return nvmlDeviceGetHandleByIndex_v2(index, dev);
 }
 
-static void mig_uuid(const struct scenario *s, int gpu, int mig, char *out, size_t size)
-{
-	/* The device's own digits with the instance folded in, as one more stable name. */
-	snprintf(out, size, "MIG-%.*s%x%s", 7, s->gpu[gpu].uuid + 4, (unsigned)mig + 1,
-		s->gpu[gpu].uuid + 12);
-}
-
 EXPORT nv_ret_t nvmlDeviceGetHandleByUUID(const char *uuid, nv_dev_t *dev);
 EXPORT nv_ret_t nvmlDeviceGetHandleByUUID(const char *uuid, nv_dev_t *dev)
 {
@@ -183,12 +176,12 @@ EXPORT nv_ret_t nvmlDeviceGetHandleByUUID(const char *uuid, nv_dev_t *dev)
 	if (!uuid)
 		return call_end(&c, NV_INVALID);
 	for (int i = 0; i < c.scn->n_gpus; i++) {
-		char name[96];
+		char name[SIM_UUID];
 
 		if (!strcmp(c.scn->gpu[i].uuid, uuid))
 			return call_end(&c, give_handle(&c, i, dev));
 		for (int m = 0; m < c.scn->gpu[i].n_mig; m++) {
-			mig_uuid(c.scn, i, m, name, sizeof(name));
+			world_mig_uuid(c.scn, i, m, name);
 			if (strcmp(name, uuid) || !dev)
 				continue;
 			*dev = handle_of(i, m);
@@ -250,7 +243,7 @@ EXPORT nv_ret_t nvmlDeviceGetUUID(nv_dev_t dev, char *uuid, unsigned length)
 	CALL(DeviceGetUUID, dev);
 
 	if (c.mig >= 0)
-		mig_uuid(c.scn, c.gpu, c.mig, text, sizeof(text));
+		world_mig_uuid(c.scn, c.gpu, c.mig, text);
 	else
 		snprintf(text, sizeof(text), "%s", c.cfg->uuid);
 	return call_end(&c, copy_text(uuid, length, text));

@@ -1,6 +1,7 @@
 /* world.c: how the devices, the script and the jobs of one host go forward. Pure. */
 #include "sim/world.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct gpu_load load_wait = {.kind = LOAD_WAIT};
@@ -20,6 +21,13 @@ static double noise_of(const struct sim_job *j, int rank)
 		u += (double)(x >> 11) / 9007199254740992.0;
 	}
 	return 1 + j->noise * (u - 1) * 2.449489742783178;
+}
+
+void world_mig_uuid(const struct scenario *s, int gpu, int mig, char out[SIM_UUID])
+{
+	/* The device's own digits with the instance folded in. */
+	snprintf(out, SIM_UUID, "MIG-%.*s%x%s", 7, s->gpu[gpu].uuid + 4, (unsigned)mig + 1,
+		s->gpu[gpu].uuid + 12);
 }
 
 void world_init(struct world *w, const struct scenario *s, int64_t t_ns)

@@ -61,6 +61,10 @@ struct world {
 	struct sim_dev dev[SIM_GPUS]; /* last, so that only what exists is copied */
 };
 
+#define SIM_UUID 96
+/* The stable name of a device's MIG instance. */
+void world_mig_uuid(const struct scenario *s, int gpu, int mig, char out[SIM_UUID]);
+
 /* Pure: carry a world to t_ns. */
 void world_init(struct world *w, const struct scenario *s, int64_t t_ns);
 void world_advance(struct world *w, const struct scenario *s, int64_t start_ns, int64_t t_ns);

@@ -38,6 +38,16 @@ capped=$(sed -E 's/.*, ([0-9.]+) ms a step/\1/' <<<"$out")
 awk -v a="$full" -v b="$capped" 'BEGIN { exit !(b / a > 1.75 && b / a < 2.1) }'
 ok $? "under 100 W a step takes 1.93 times as long (here $full and $capped ms)"
 
+# A MIG instance has its share of the device.
+printf '[gpu 0]\nprofile = a100\n' >whole.ini
+printf '[gpu 0]\nprofile = a100\nmig = 3g.20gb, 2g.10gb\n' >mig.ini
+per_step() { sed -E 's/.*, ([0-9.]+) ms a step/\1/' <<<"$out"; }
+try wattlaw sim exec --scenario whole.ini -- $job --steps 20
+whole=$(per_step)
+try wattlaw sim exec --scenario mig.ini -- env CUDA_VISIBLE_DEVICES=0 $job --steps 20
+awk -v a="$whole" -v b="$(per_step)" 'BEGIN { exit !(b / a > 1.8 && b / a < 2.5) }'
+ok $? "three of seven slices take about twice as long ($whole and $(per_step) ms)"
+
 # Devices outlive the command in a directory; what was set stays.
 try wattlaw sim exec --gpus v100:2 --dir host -- true
 try wattlaw sim exec --dir host -- sh -c "CUDA_VISIBLE_DEVICES=1 $job --steps 5"

@@ -202,18 +202,31 @@ static void test_visible(void)
 {
 	int gpu[SIM_GPUS];
 	char list[256];
+	double share;
 
 	scenario("[gpu 0-7]\nprofile = v100\n");
-	is_int(job_visible(&scn, NULL, gpu), 8, "unset: all");
-	is_int(job_visible(&scn, "", gpu), 0, "empty: none");
-	is_int(job_visible(&scn, "-1", gpu), 0, "-1: none");
-	ok(job_visible(&scn, "2,5", gpu) == 2 && gpu[0] == 2 && gpu[1] == 5, "2,5 are those two");
-	is_int(job_visible(&scn, "2,9,5", gpu), 1, "it stops at the first that does not exist");
-	is_int(job_visible(&scn, "1,1", gpu), 0, "a device named twice: none");
+	is_int(job_visible(&scn, NULL, gpu, NULL), 8, "unset: all");
+	is_int(job_visible(&scn, "", gpu, NULL), 0, "empty: none");
+	is_int(job_visible(&scn, "-1", gpu, NULL), 0, "-1: none");
+	ok(job_visible(&scn, "2,5", gpu, NULL) == 2 && gpu[0] == 2 && gpu[1] == 5,
+		"2,5 are those two");
+	is_int(job_visible(&scn, "2,9,5", gpu, NULL), 1,
+		"it stops at the first that does not exist");
+	is_int(job_visible(&scn, "1,1", gpu, NULL), 0, "a device named twice: none");
 	snprintf(list, sizeof(list), "%s,%.12s", scn.gpu[3].uuid, scn.gpu[6].uuid);
-	ok(job_visible(&scn, list, gpu) == 2 && gpu[0] == 3 && gpu[1] == 6,
+	ok(job_visible(&scn, list, gpu, NULL) == 2 && gpu[0] == 3 && gpu[1] == 6,
 		"UUIDs and unique beginnings of them");
-	is_int(job_visible(&scn, "GPU-", gpu), 0, "a beginning that many have is none");
+	is_int(job_visible(&scn, "GPU-", gpu, NULL), 0, "a beginning that many have is none");
+
+	scenario("[gpu 0-1]\nprofile = v100\n[gpu 2]\nprofile = a100\nmig = 4g.20gb, 3g.20gb\n");
+	world_mig_uuid(&scn, 2, 1, list);
+	ok(job_visible(&scn, list, gpu, &share) == 1 && gpu[0] == 2 && fabs(share - 3 / 7.0) < 1e-9,
+		"a MIG instance is its device, and three sevenths of it");
+	ok(job_visible(&scn, "2", gpu, &share) == 1 && fabs(share - 4 / 7.0) < 1e-9,
+		"a device with instances gives its first");
+	ok(job_visible(&scn, "2,1", gpu, &share) == 1 && gpu[0] == 2,
+		"and a process that has an instance gets nothing beside it");
+	ok(job_visible(&scn, NULL, gpu, &share) == 2 && share == 1, "unset: the whole devices");
 }
 
 int main(void)
