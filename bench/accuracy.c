@@ -7,7 +7,8 @@
  * median and p90 over the series; refused counts questions beyond the evidence, which have none;
  * coverage is of the 90 % intervals over all hidden settings; interval_score is the mean of
  * Gneiting and Raftery (2007) on 100 ln y, so its unit is percent. power_law holds the same figures
- * of the plain power law. --dump prints what the learning script reads instead.
+ * of the plain power law, product those of the product of single factors where several vary. --dump
+ * prints what the learning script reads instead.
  */
 #include <math.h>
 #include <pthread.h>
@@ -58,9 +59,11 @@ static int run_all(enum protocol p, struct case_list *l, unsigned n_threads)
 
 struct tally {
 	double *err; /* one per series */
-	unsigned n_series, n_points, n_hits, n_short, n_refused;
+	unsigned n_series, n_points, n_intervals, n_hits, n_short, n_refused;
 	double score, worst;
 };
+
+enum answer_of { OURS, PLAIN, PRODUCT };
 
 static double interval_score(double y, double lo, double hi)
 {
@@ -73,7 +76,15 @@ static double interval_score(double y, double lo, double hi)
 	return 100 * s;
 }
 
-static void tally_add(struct tally *t, const struct test_case *c, bool plain)
+static void outcome_answer(
+	const struct outcome *o, enum answer_of who, double *y, double *lo, double *hi)
+{
+	*y = who == OURS ? o->pred : who == PLAIN ? o->plain : o->product;
+	*lo = who == OURS ? o->lo : who == PLAIN ? o->plain_lo : NAN;
+	*hi = who == OURS ? o->hi : who == PLAIN ? o->plain_hi : NAN;
+}
+
+static void tally_add(struct tally *t, const struct test_case *c, enum answer_of who)
 {
 	double sum = 0;
 	unsigned n = 0;
@@ -81,9 +92,9 @@ static void tally_add(struct tally *t, const struct test_case *c, bool plain)
 	t->n_refused += c->n_refused;
 	for (size_t i = 0; i < c->n_out; i++) {
 		const struct outcome *o = &c->out[i];
-		double y = plain ? o->plain : o->pred, lo = plain ? o->plain_lo : o->lo,
-		       hi = plain ? o->plain_hi : o->hi, e;
+		double y, lo, hi, e;
 
+		outcome_answer(o, who, &y, &lo, &hi);
 		if (!isfinite(y))
 			continue;
 		e = 100 * fabs(expm1(y - o->truth));
@@ -93,6 +104,7 @@ static void tally_add(struct tally *t, const struct test_case *c, bool plain)
 		t->n_points++;
 		t->n_short += y < o->truth;
 		if (isfinite(lo) && isfinite(hi)) {
+			t->n_intervals++;
 			t->n_hits += lo <= o->truth && o->truth <= hi;
 			t->score += interval_score(o->truth, lo, hi);
 		}
@@ -101,47 +113,84 @@ static void tally_add(struct tally *t, const struct test_case *c, bool plain)
 		t->err[t->n_series++] = sum / n;
 }
 
-static void print_tally(struct tally *t, double max)
+/* Names come from the file; JSON allows neither quotes nor control characters in them. */
+static void print_text(const char *s)
 {
-	printf("\"n\":%u,\"median_pct\":%.3f,\"p90_pct\":%.3f,\"coverage_pct\":%.2f,"
-	       "\"interval_score\":%.3f,\"short_pct\":%.1f,\"points\":%u,\"binomial_p\":%.4f",
-		t->n_series, stat_quantile(t->err, t->n_series, 0.5),
-		stat_quantile(t->err, t->n_series, 0.9), 100.0 * t->n_hits / t->n_points,
-		t->score / t->n_points, 100.0 * t->n_short / t->n_points, t->n_points,
-		stat_binomial_two_sided(t->n_hits, t->n_points, LEVEL));
-	if (max > 0)
-		printf(",\"max_pct\":%.3f,\"refused\":%u", max, t->n_refused);
+	putchar('"');
+	for (; *s; s++) {
+		if ((unsigned char)*s < 0x20)
+			printf("\\u%04x", (unsigned)(unsigned char)*s);
+		else if (*s == '"' || *s == '\\')
+			printf("\\%c", *s);
+		else
+			putchar(*s);
+	}
+	putchar('"');
+}
+
+static void print_number(const char *key, double v, int digits)
+{
+	if (isfinite(v))
+		printf(",\"%s\":%.*f", key, digits, v);
+	else
+		printf(",\"%s\":null", key);
+}
+
+static void print_tally(const struct tally *t, double *err)
+{
+	double n = t->n_intervals ? (double)t->n_intervals : (double)NAN;
+
+	printf("\"n\":%u", t->n_series);
+	print_number("median_pct", stat_quantile(err, t->n_series, 0.5), 3);
+	print_number("p90_pct", stat_quantile(err, t->n_series, 0.9), 3);
+	print_number("coverage_pct", 100.0 * t->n_hits / n, 2);
+	print_number("interval_score", t->score / n, 3);
+	print_number("short_pct", 100.0 * t->n_short / t->n_points, 1);
+	printf(",\"points\":%u", t->n_points);
+	print_number("binomial_p",
+		t->n_intervals ? stat_binomial_two_sided(t->n_hits, t->n_intervals, LEVEL)
+			       : (double)NAN,
+		4);
+	print_number("max_pct", t->worst, 3);
+}
+
+static void print_beside(const char *name, const struct tally *t)
+{
+	if (!t->n_points)
+		return;
+	printf(",\"%s\":{", name);
+	print_tally(t, t->err);
+	printf("}");
 }
 
 /* group NULL: all groups together. */
 static int print_line(enum protocol p, const struct case_list *l, const char *group, bool odd)
 {
-	struct tally ours = {0}, plain = {0};
+	struct tally t[3] = {{0}};
+	int rc = 0;
 
-	ours.err = mem_calloc(l->n + 1, sizeof(double));
-	plain.err = mem_calloc(l->n + 1, sizeof(double));
-	if (!ours.err || !plain.err)
-		return -1;
-	for (size_t i = 0; i < l->n; i++) {
-		if ((group && strcmp(l->c[i].group, group)) || (odd && !name_is_odd(l->c[i].name)))
-			continue;
-		tally_add(&ours, &l->c[i], false);
-		tally_add(&plain, &l->c[i], true);
+	for (int who = OURS; who <= PRODUCT; who++) {
+		t[who].err = mem_calloc(l->n + 1, sizeof(double));
+		if (!t[who].err)
+			rc = -1;
+		for (size_t i = 0; rc == 0 && i < l->n; i++)
+			if ((!group || !strcmp(l->c[i].group, group)) &&
+				(!odd || name_is_odd(l->c[i].name)))
+				tally_add(&t[who], &l->c[i], (enum answer_of)who);
 	}
-	if (ours.n_points) {
-		printf("{\"protocol\":\"%s\",\"group\":\"%s\",\"half\":\"%s\",", protocol_name(p),
-			group ? group : "*", odd ? "odd" : "all");
-		print_tally(&ours, ours.worst);
-		if (plain.n_points) {
-			printf(",\"power_law\":{");
-			print_tally(&plain, 0);
-			printf("}");
-		}
+	if (rc == 0 && t[OURS].n_points) {
+		printf("{\"protocol\":\"%s\",\"group\":", protocol_name(p));
+		print_text(group ? group : "*");
+		printf(",\"half\":\"%s\",", odd ? "odd" : "all");
+		print_tally(&t[OURS], t[OURS].err);
+		printf(",\"refused\":%u", t[OURS].n_refused);
+		print_beside("power_law", &t[PLAIN]);
+		print_beside("product", &t[PRODUCT]);
 		printf("}\n");
 	}
-	mem_free(ours.err);
-	mem_free(plain.err);
-	return 0;
+	for (int who = OURS; who <= PRODUCT; who++)
+		mem_free(t[who].err);
+	return rc;
 }
 
 static int print_groups(enum protocol p, const struct case_list *l)

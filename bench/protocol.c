@@ -25,6 +25,7 @@ static struct outcome *outcome_new(struct test_case *c)
 		return NULL;
 	o = &c->out[c->n_out++];
 	memset(o, 0, sizeof(*o));
+	o->product = NAN;
 	return o;
 }
 
@@ -53,15 +54,17 @@ static int by_value(const void *a, const void *b)
 /* Distinct values of a factor in rising order; *n of them. NULL out of memory. */
 static double *levels(const struct test_case *c, enum factor f, unsigned *n)
 {
-	double *v = mem_calloc(c->n, sizeof(*v));
+	double *v = mem_calloc(c->n + 1, sizeof(*v));
+	size_t m = 0;
 	unsigned k = 0;
 
 	if (!v)
 		return NULL;
 	for (size_t i = 0; i < c->n; i++)
-		v[i] = c->obs[i].x[f];
-	qsort(v, c->n, sizeof(*v), by_value);
-	for (size_t i = 0; i < c->n; i++)
+		if (!isnan(c->obs[i].x[f]))
+			v[m++] = c->obs[i].x[f];
+	qsort(v, m, sizeof(*v), by_value);
+	for (size_t i = 0; i < m; i++)
 		if (k == 0 || v[i] != v[k - 1])
 			v[k++] = v[i];
 	*n = k;
@@ -72,7 +75,7 @@ static double *levels(const struct test_case *c, enum factor f, unsigned *n)
 static struct selection *fit_rest(const struct test_case *c, enum factor f, enum quantity q,
 	const double *lv, unsigned n, const bool *hidden)
 {
-	struct obs *rest = mem_calloc(c->n, sizeof(*rest));
+	struct obs *rest = mem_calloc(c->n + 1, sizeof(*rest));
 	struct selection *s = mem_calloc(1, sizeof(*s));
 	struct series d;
 	size_t k = 0;
@@ -258,11 +261,47 @@ static double truth_cell(const struct test_case *c, double workers, double cap)
 	return n ? sum / n : NAN;
 }
 
-static int ask_joint(
-	struct test_case *c, const struct joint *j, double few, double many, double cap, double top)
+/* What the published form makes of it: the power law of the caps on the fewest workers, times the
+ * ratio of the two counts that was measured at the highest cap. */
+static void plain_joint(
+	const struct selection *s, struct outcome *o, double cap, double top, double ratio)
+{
+	struct prediction p, q;
+
+	o->plain = o->plain_lo = o->plain_hi = NAN;
+	if (!s || predict_at(s, cap, 0.9, &p, NULL) != ST_OK ||
+		predict_at(s, top, 0.9, &q, NULL) != ST_OK)
+		return;
+	o->plain = log(p.power_law.value) + ratio;
+	o->plain_lo = log(p.power_law.lo) + ratio;
+	o->plain_hi = log(p.power_law.hi) + ratio;
+}
+
+/* The rows on `few` workers as one series of caps. NULL when no law can be fitted. */
+static struct selection *fit_few(const struct test_case *c, double few)
+{
+	struct selection *s = mem_calloc(1, sizeof(*s));
+	struct obs *part = mem_calloc(c->n, sizeof(*part));
+	struct series d;
+	size_t k = 0;
+
+	for (size_t i = 0; part && i < c->n; i++)
+		if (c->obs[i].x[FACTOR_WORKERS] == few)
+			part[k++] = c->obs[i];
+	if (!s || !part || series_build(part, k, FACTOR_POWER_LIMIT, QTY_TIME, &d, NULL) != ST_OK ||
+		select_laws(&d, s, NULL) != ST_OK) {
+		mem_free(s);
+		s = NULL;
+	}
+	mem_free(part);
+	return s;
+}
+
+static int ask_joint(struct test_case *c, const struct joint *j, const struct selection *plain,
+	double few, double many, double cap, double top)
 {
 	const double x[FACTOR_COUNT] = {many, cap, NAN, NAN};
-	double truth = truth_cell(c, many, cap), t, half;
+	double truth = truth_cell(c, many, cap), t, half, ratio;
 	struct outcome *o;
 
 	if (!isfinite(truth))
@@ -277,20 +316,24 @@ static int ask_joint(
 	o->pred = log(t);
 	o->lo = o->pred - half;
 	o->hi = o->pred + half;
-	o->plain = truth_cell(c, few, cap) + truth_cell(c, many, top) - truth_cell(c, few, top);
-	o->plain_lo = o->plain_hi = o->prior = o->prior_sd = NAN;
+	ratio = truth_cell(c, many, top) - truth_cell(c, few, top);
+	o->product = truth_cell(c, few, cap) + ratio;
+	plain_joint(plain, o, cap, top, ratio);
+	o->prior = o->prior_sd = NAN;
 	return 0;
 }
 
 /* Every cap is known on the fewest workers, the lowest and highest cap on the most; the others
- * there are asked. Beside it the product of separate laws: T(1, cap) T(n, highest)/T(1, highest).
+ * there are asked. Beside it the product of what one factor at a time shows: T(1, cap) T(n,
+ * highest) / T(1, highest).
  */
 static int run_joint(struct test_case *c)
 {
 	unsigned n = 0, nw = 0;
 	double *lv = levels(c, FACTOR_POWER_LIMIT, &n), *wk = levels(c, FACTOR_WORKERS, &nw);
-	struct obs *known = mem_calloc(c->n, sizeof(*known));
+	struct obs *known = mem_calloc(c->n + 1, sizeof(*known));
 	double base[FACTOR_COUNT] = {NAN, NAN, NAN, NAN};
+	struct selection *plain = NULL;
 	struct joint j;
 	size_t k = 0;
 	int rc = lv && wk && known ? 0 : -1;
@@ -307,9 +350,11 @@ static int run_joint(struct test_case *c)
 	base[FACTOR_POWER_LIMIT] = lv[n - 1];
 	if (joint_fit(known, k, base, &j, NULL) != ST_OK)
 		goto out;
+	plain = fit_few(c, wk[0]);
 	for (unsigned i = 1; i + 1 < n && rc == 0; i++)
-		rc = ask_joint(c, &j, wk[0], wk[nw - 1], lv[i], lv[n - 1]);
+		rc = ask_joint(c, &j, plain, wk[0], wk[nw - 1], lv[i], lv[n - 1]);
 out:
+	mem_free(plain);
 	mem_free(known);
 	mem_free(wk);
 	mem_free(lv);

@@ -27,6 +27,8 @@ struct outcome {
 	double x, truth; /* ln of the hidden value */
 	double pred, lo, hi; /* ln */
 	double plain, plain_lo, plain_hi; /* of the plain power law, ln */
+	double product; /* JOINT_HOLDOUT: of measured ratios of one factor each, ln; NAN otherwise
+			 */
 	struct error_parts parts;
 	double prior, prior_sd; /* conditional curve alone */
 	struct {
@@ -39,8 +41,10 @@ struct outcome {
 struct test_case {
 	char *name; /* its hash decides the half */
 	char *group, *network;
+	char *unit; /* what time and throughput are of: rows of two units are two series */
 	struct obs *obs;
-	size_t n, cap;
+	double *rate; /* units of work per second of each row; NAN unknown */
+	size_t n, cap, cap_rate;
 	struct outcome *out;
 	size_t n_out, cap_out;
 	unsigned n_refused; /* questions beyond the evidence: no error to count */

@@ -85,6 +85,8 @@ int tidy_read(const char *path, struct tidy *t, char *err, size_t size)
 		goto fail;
 	}
 	s = t->bytes;
+	if (!strncmp(s, "\xef\xbb\xbf", 3)) /* the mark some spreadsheets write first */
+		s += 3;
 	for (char sep = ','; sep == ',' && t->n_cols < MAX_COLS;)
 		sep = field(&s, &names[t->n_cols++]);
 	t->name = mem_calloc(t->n_cols, sizeof(*t->name));

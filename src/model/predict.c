@@ -24,14 +24,15 @@ void predict_parts(const struct selection *s, double x, struct error_parts *out)
 {
 	const struct series *d = &s->series;
 	double at = series_effective(d, x), lx = log(at), first = d->lx[0], last = d->lx[d->n - 1];
+	double gap = nearest_gap(d, lx);
 
 	combine_log(s, x, &out->spread);
 	out->loo = s->combined_loo_rms;
-	out->gap = nearest_gap(d, lx);
+	out->gap = gap * gap;
 	out->boot = select_boot_sd(s, at);
 	out->sigma = s->best_smooth >= 0 ? s->fits[s->best_smooth].sigma : NAN;
 	/* beyond the evidence the error grows with the distance in units of the evidence */
-	out->grow = lx > last || lx < first ? 1 + out->gap / (last - first) : 1;
+	out->grow = lx > last || lx < first ? 1 + gap / (last - first) : 1;
 }
 
 static double part(double k, double v)

@@ -32,7 +32,8 @@ enum status predict_at(
 struct error_parts {
 	double loo; /* root mean square leave-one-out error of the combination */
 	double spread; /* standard deviation between the families at x */
-	double gap; /* ln distance to the nearest measured x */
+	double gap; /* square of the ln distance to the nearest measured x: a short step tells
+		     * of the next one, a long one hides what only sets in there */
 	double boot; /* bootstrap standard deviation of the best smooth law at x */
 	double sigma; /* residual standard deviation of the best smooth law */
 	double grow; /* 1 inside the evidence, rising with the distance beyond it */
