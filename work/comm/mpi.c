@@ -21,11 +21,41 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* Waits for n requests. MPI_Wait spins, and a rank under a CPU quota that spins while its peer is
+ * throttled spends its own quota on nothing, so that the two take turns at standing still: at 40 %
+ * a step took 48 times as long. So we poll, and once nothing has moved for a while we nap between
+ * polls. A poll that takes long has copied data, which is how progress is told.
+ */
+static void wait_all(MPI_Request *request, int n)
+{
+	const double idle_s = 300e-6, worked_s = 5e-6;
+	const struct timespec nap = {.tv_nsec = 50000};
+	double before = now_s(), moved = before;
+
+	for (;;) {
+		int done;
+
+		MPI_Testall(n, request, &done, MPI_STATUSES_IGNORE);
+		if (done)
+			return;
+
+		double after = now_s();
+
+		if (after - before > worked_s)
+			moved = after;
+		if (after - moved > idle_s)
+			nanosleep(&nap, NULL);
+		before = now_s();
+	}
+}
+
 static void sum_f64(struct comm *c, double *v, int n)
 {
 	double t0 = now_s();
+	MPI_Request r;
 
-	MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Iallreduce(MPI_IN_PLACE, v, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &r);
+	wait_all(&r, 1);
 	c->wait_s += now_s() - t0;
 }
 
@@ -33,9 +63,13 @@ static void sum_f32(struct comm *c, float *v, size_t n)
 {
 	double t0 = now_s();
 
-	for (size_t at = 0; at < n; at += PIECE)
-		MPI_Allreduce(MPI_IN_PLACE, v + at, (int)(n - at < PIECE ? n - at : PIECE),
-			MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+	for (size_t at = 0; at < n; at += PIECE) {
+		MPI_Request r;
+
+		MPI_Iallreduce(MPI_IN_PLACE, v + at, (int)(n - at < PIECE ? n - at : PIECE),
+			MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &r);
+		wait_all(&r, 1);
+	}
 	c->wait_s += now_s() - t0;
 }
 
@@ -44,7 +78,7 @@ static void finish(struct comm *c)
 	struct mpi *m = c->state;
 	double t0 = now_s();
 
-	MPI_Waitall(m->n, m->request, MPI_STATUSES_IGNORE);
+	wait_all(m->request, m->n);
 	m->n = 0;
 	c->wait_s += now_s() - t0;
 }
