@@ -52,6 +52,11 @@ struct nv_memory_v2 {
 	unsigned long long total, reserved, free, used;
 };
 
+struct nv_temperature {
+	unsigned version, sensor;
+	int deg_c;
+};
+
 struct nv_bar1 {
 	unsigned long long total, free, used;
 };

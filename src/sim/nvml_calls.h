@@ -50,7 +50,7 @@
 	X(DeviceGetMaxPcieLinkWidth) X(DeviceGetPcieReplayCounter) \
 	X(DeviceGetComputeRunningProcesses) X(DeviceGetGraphicsRunningProcesses) \
 	X(DeviceGetMPSComputeRunningProcesses) X(DeviceGetProcessUtilization) \
-	X(DeviceGetAccountingMode) X(EventSetCreate)
+	X(DeviceGetAccountingMode) X(DeviceGetDriverModel) X(EventSetCreate)
 
 enum nvml_call {
 #define X(name) CALL_##name,

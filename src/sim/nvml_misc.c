@@ -103,6 +103,36 @@ EXPORT nv_ret_t nvmlDeviceGetTemperature(nv_dev_t dev, unsigned sensor, unsigned
 	ANSWER(deg_c, c.d->g.temp_c > 0 ? c.d->g.temp_c + 0.5 : 0);
 }
 
+EXPORT nv_ret_t nvmlDeviceGetTemperatureV(nv_dev_t dev, struct nv_temperature *t);
+EXPORT nv_ret_t nvmlDeviceGetTemperatureV(nv_dev_t dev, struct nv_temperature *t)
+{
+	unsigned deg_c = 0;
+	nv_ret_t r;
+
+	if (!t)
+		return NV_INVALID;
+	if (t->version != (sizeof(*t) | 1u << 24))
+		return NV_VERSION;
+	r = nvmlDeviceGetTemperature(dev, t->sensor, &deg_c);
+	if (r == NV_OK)
+		t->deg_c = (int)deg_c;
+	return r;
+}
+
+/* Windows alone has driver models. */
+EXPORT nv_ret_t nvmlDeviceGetDriverModel(nv_dev_t dev, unsigned *now, unsigned *pending);
+EXPORT nv_ret_t nvmlDeviceGetDriverModel(nv_dev_t dev, unsigned *now, unsigned *pending)
+{
+	(void)now, (void)pending;
+	NOT_SUPPORTED_CALL(DeviceGetDriverModel, dev);
+}
+
+EXPORT nv_ret_t nvmlDeviceGetDriverModel_v2(nv_dev_t dev, unsigned *now, unsigned *pending);
+EXPORT nv_ret_t nvmlDeviceGetDriverModel_v2(nv_dev_t dev, unsigned *now, unsigned *pending)
+{
+	return nvmlDeviceGetDriverModel(dev, now, pending);
+}
+
 EXPORT nv_ret_t nvmlDeviceGetTemperatureThreshold(nv_dev_t dev, unsigned kind, unsigned *deg_c);
 EXPORT nv_ret_t nvmlDeviceGetTemperatureThreshold(nv_dev_t dev, unsigned kind, unsigned *deg_c)
 {

@@ -105,6 +105,7 @@ static void test_identity(void)
 	char text[96];
 	struct nv_pci pci;
 	struct nv_memory_v2 m2 = {.version = sizeof(m2) | 2u << 24};
+	struct nv_temperature deg = {.version = sizeof(deg) | 1u << 24};
 
 	is_int(((nv_ret_t(*)(unsigned *))sym("nvmlDeviceGetCount_v2"))(&n), 0, "a count");
 	is_int(n, 2, "of two");
@@ -123,6 +124,10 @@ static void test_identity(void)
 	is_str(text, "Tesla V100-PCIE-32GB", "the model");
 	is_int(F(fn_dp, "nvmlDeviceGetMemoryInfo_v2")(dev(0), &m2), 0, "memory, second version");
 	m2.version = 1;
+	is_int(F(fn_dp, "nvmlDeviceGetTemperatureV")(dev(0), &deg), 0, "temperature, versioned");
+	ok(deg.deg_c > 20 && deg.deg_c < 60, "of %d degrees", deg.deg_c);
+	is_int(F(fn_duu, "nvmlDeviceGetDriverModel_v2")(dev(0), &n, &n), NV_NOT_SUPPORTED,
+		"driver models are another system's");
 	is_int(F(fn_dp, "nvmlDeviceGetMemoryInfo_v2")(dev(0), &m2), NV_VERSION,
 		"a wrong struct version is refused");
 	is_int(F(fn_du, "nvmlDeviceGetPowerUsage")((nv_dev_t)text, &n), NV_INVALID,
