@@ -161,8 +161,8 @@ void fit_plot(const struct law_series *s, struct str *out)
 	str_addf(out, "\n  %12s %-*s%s\n", "",
 		PLOT_W - (int)strlen(factor_text(s->factor, exp(f.x1), hi, sizeof(hi))),
 		factor_text(s->factor, exp(f.x0), lo, sizeof(lo)), hi);
-	str_addf(out, "  %12s o measured  * combined law  . power law  (%s against %s, log-log)\n",
-		"", quantity_name(s->quantity), factor_axis(s->factor));
+	str_addf(out, "  %12s o %s  * combined law  . power law  (%s against %s, log-log)\n", "",
+		s->group->label, quantity_name(s->quantity), factor_axis(s->factor));
 }
 
 static struct model *group_model(const struct law_group *g)

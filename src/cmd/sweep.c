@@ -395,13 +395,14 @@ static int finish(struct show *s, const struct campaign_result *r, enum status s
 	else if (r->failed || r->left)
 		code = CMD_PARTIAL;
 	if (s->o->json) {
-		print_line(s, json_pack("{s:s,s:o,s:I,s:s,s:I,s:I,s:I,s:I,s:f,s:o}", "schema",
-				      "wattlaw.sweep/1", "campaign", json_text(c->info.name),
-				      "seed", (json_int_t)s->plan->seed, "state",
-				      st == ST_OK ? state_of(r) : "failed", "points",
-				      (json_int_t)s->plan->n_points, "done", (json_int_t)r->done,
-				      "failed", (json_int_t)r->failed, "left", (json_int_t)r->left,
-				      "gpu_hours", r->gpu_hours, "db", json_text(db->path)));
+		print_line(s,
+			json_pack("{s:s,s:o,s:b,s:I,s:s,s:I,s:I,s:I,s:I,s:f,s:o}", "schema",
+				"wattlaw.sweep/1", "campaign", json_text(c->info.name), "simulated",
+				s->o->simulate != NULL, "seed", (json_int_t)s->plan->seed, "state",
+				st == ST_OK ? state_of(r) : "failed", "points",
+				(json_int_t)s->plan->n_points, "done", (json_int_t)r->done,
+				"failed", (json_int_t)r->failed, "left", (json_int_t)r->left,
+				"gpu_hours", r->gpu_hours, "db", json_text(db->path)));
 	} else if (st == ST_OK && !r->interrupted) {
 		sweep_print_table(c->store, c->info.id);
 	}
@@ -594,7 +595,7 @@ static int sweep(struct sweep_opts *o, int n, char **operands, bool command)
 	if (st == ST_OK)
 		st = plan_finish(&plan, random_seed(), &e);
 	if (st == ST_OK && o->dry_run) {
-		sweep_print_plan(&plan);
+		sweep_print_plan(&plan, o->simulate != NULL);
 		goto out;
 	}
 	if (st == ST_OK)

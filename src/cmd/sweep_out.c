@@ -19,7 +19,7 @@ static void print_duration(int64_t ns)
 		printf("%lld s", s);
 }
 
-void sweep_print_plan(const struct plan *p)
+void sweep_print_plan(const struct plan *p, bool simulated)
 {
 	uint64_t group = 0;
 
@@ -45,7 +45,7 @@ void sweep_print_plan(const struct plan *p)
 	printf("%zu points in %zu launches, seed %lld, about ", p->n_points, p->n_groups,
 		(long long)p->seed);
 	print_duration(plan_length_ns(p, SWEEP_START_NS));
-	printf("\n");
+	printf("%s\n", simulated ? " of virtual time (simulated)" : "");
 }
 
 /* The table of settings: widths are known before the first line is printed. */

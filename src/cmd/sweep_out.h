@@ -9,7 +9,7 @@
 #define SWEEP_START_NS (2 * INT64_C(1000000000))
 
 /* Launches, points and the estimated length, on stdout. */
-void sweep_print_plan(const struct plan *p);
+void sweep_print_plan(const struct plan *p, bool simulated);
 /* Time, energy, slowdown and saving of every setting, with the label of what was not measured. */
 void sweep_print_table(struct store *s, int64_t campaign);
 

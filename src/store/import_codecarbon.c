@@ -8,7 +8,7 @@
 
 struct carbon {
 	struct csv csv;
-	int time, project, id, duration, total, gpu_count, gpu_model, cpu_model;
+	int time, project, id, duration, total, gpu_count, gpu_model, cpu_model, tracking;
 	int energy[3], power[3];
 };
 
@@ -33,6 +33,7 @@ static enum status find_columns(struct carbon *c, const struct import_opts *o, s
 	c->project = import_column(&c->csv, o, (const char *const[]){"project_name", NULL});
 	c->time = csv_column(&c->csv, "timestamp");
 	c->id = csv_column(&c->csv, "run_id");
+	c->tracking = csv_column(&c->csv, "tracking_mode");
 	c->gpu_count = csv_column(&c->csv, "gpu_count");
 	c->gpu_model = csv_column(&c->csv, "gpu_model");
 	c->cpu_model = csv_column(&c->csv, "cpu_model");
@@ -108,6 +109,8 @@ static enum status read_row(struct carbon *c, struct run_rec *r, struct err *e)
 		!run_rec_axis_find(r, "workers") &&
 		!run_rec_axis(r, "workers", csv_text(&c->csv, c->gpu_count), UNIT_NONE, count))
 		return import_no_memory(e);
+	/* as our own export says it */
+	r->simulated = c->tracking >= 0 && !strcmp(csv_text(&c->csv, c->tracking), "simulated");
 	if (c->time >= 0)
 		import_time(csv_text(&c->csv, c->time), &r->start_realtime_ns);
 	if (c->project >= 0 && !csv_missing(&c->csv, c->project) &&

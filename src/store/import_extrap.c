@@ -98,6 +98,21 @@ static int compare_values(const void *pa, const void *pb)
 	return a->metric < b->metric ? -1 : a->metric > b->metric;
 }
 
+/* The region's name; our own export appends the label. */
+static enum status set_workload(const char *region, struct run_rec *r, struct err *e)
+{
+	static const char label[] = " (simulated)";
+	size_t n = strlen(region);
+
+	if (!rec_set(&r->workload, region))
+		return import_no_memory(e);
+	if (n >= sizeof(label) && !strcmp(region + n - (sizeof(label) - 1), label)) {
+		r->simulated = true;
+		r->workload[n - (sizeof(label) - 1)] = '\0';
+	}
+	return ST_OK;
+}
+
 static enum status set_axes(const struct extrap *x, const double *point,
 	const struct import_opts *o, struct run_rec *r, struct err *e)
 {
@@ -158,8 +173,8 @@ static enum status emit(const struct extrap *x, size_t *i, const struct import_o
 		st = set_value(x, v, role, &r, e);
 	}
 	r.repeat = first->repeat;
-	if (!st && !rec_set(&r.workload, x->regions[first->region]))
-		st = import_no_memory(e);
+	if (!st)
+		st = set_workload(x->regions[first->region], &r, e);
 	if (!st && r.energy_uj.st && !rec_set(&r.energy_note, "not in the imported file"))
 		st = import_no_memory(e);
 	if (!st)

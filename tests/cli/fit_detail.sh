@@ -41,7 +41,7 @@ has "$out" "drew up to 118 W" "a limit that was overshot is told"
 has "$out" "100W..250W" "the range is that of the limits asked for"
 
 try wattlaw fit --workload bert --factor workers --quantity time --plot
-has "$out" "o measured" "--plot draws"
+has "$out" "o imported" "--plot draws, and says what"
 is "$(printf '%s\n' "$out" | grep -c '|.*[o*.]')" "$(printf '%s\n' "$out" | grep -c '|.*[^ ]')" "only data and laws"
 widest=$(printf '%s\n' "$out" | grep '|' | awk '{ if (length($0) > w) w = length($0) } END { print w }')
 [ "$widest" -le 80 ]

@@ -142,9 +142,9 @@ int main(void)
 	qsort(errors, (size_t)n, sizeof(*errors), by_value);
 	ok(n >= 40 && errors[n / 2] <= 0.03, "median error at most 3 %% (%.2f %%)",
 		100 * errors[n / 2]);
-	/* The largest is ShuffleNetV2 with adam at 125 W, one epoch of 953 J between 1009 J at 100 W
-	 * and 1072 J at 150 W: a straight line in logarithms through those two is 9 % off. No smooth
-	 * curve does much better. */
+	/* The largest is ShuffleNetV2 with adam at 125 W, one epoch of 953 J between 1009 J at 100
+	 * W and 1072 J at 150 W: a straight line in logarithms through those two is 9 % off. No
+	 * smooth curve does much better. */
 	ok(n >= 40 && errors[n - 1] <= 0.06, "largest error at most 6 %% (%.2f %%)",
 		100 * errors[n - 1]);
 	return tap_done();
