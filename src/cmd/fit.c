@@ -185,6 +185,16 @@ static void measure_widths(const struct law_set *set, struct widths *w)
 	}
 }
 
+/* More workers may take longer, but no device is slower for a higher limit or clock. */
+static bool rises_with_power(const struct law_series *s)
+{
+	const struct fit *p = power_of(s->sel);
+	int b = p ? exponent_of(p) : -1;
+
+	return b >= 0 && s->quantity == QTY_TIME && s->factor != FACTOR_WORKERS &&
+	       s->sel->verdict == VERDICT_SENSITIVE && p->sh.p[b] > 0;
+}
+
 static void series_row(const struct law_series *s, const struct widths *w, struct str *out)
 {
 	const struct fit *power = s->sel ? power_of(s->sel) : NULL;
@@ -194,8 +204,9 @@ static void series_row(const struct law_series *s, const struct widths *w, struc
 
 	exponent_text(s->sel, exponent, sizeof(exponent));
 	if (!s->sel) {
-		str_addf(out, "  %-6s  %-11s  %-22s  %s\n", quantity_name(s->quantity),
-			factor_axis(s->factor), where, s->why);
+		str_addf(out, "  %-6s  %-11s  %-*s  %-*s  not fitted: %s\n",
+			quantity_name(s->quantity), factor_axis(s->factor), w->range, "-", w->where,
+			where, s->why);
 		return;
 	}
 	range_text(s, range, sizeof(range));
@@ -217,6 +228,8 @@ static void series_row(const struct law_series *s, const struct widths *w, struc
 	if (s->sel->verdict == VERDICT_UNDETERMINED && s->sel->repeats_needed)
 		str_addf(out, "; effect undetermined, %u runs a setting would tell",
 			s->sel->repeats_needed);
+	if (rises_with_power(s))
+		str_add(out, "; time RISES with it: is this what was measured?");
 	str_addc(out, '\n');
 }
 
@@ -252,8 +265,6 @@ static void group_head(const struct law_group *g, struct str *out)
 		str_addf(out, " [%s]", g->source);
 	str_addf(out, ", %zu runs\n", g->n);
 }
-
-/* How many slices there are of the factor and quantity of s. */
 
 static void print_text(
 	const struct law_set *set, const char *campaign, const struct fit_cmd *o, struct str *out)
@@ -299,7 +310,10 @@ static void print_text(
 		str_add(out, "\nNo factor takes two values: nothing to fit.\n");
 	str_addc(out, '\n');
 	if (hidden)
-		str_addf(out, "%zu more laws away from the default of the other factors: --all\n",
+		str_addf(out,
+			"%zu more laws away from the default of the other factors are left out "
+			"here: "
+			"--all fits them\n",
 			hidden);
 	energy_notes(set, out);
 }
@@ -365,17 +379,24 @@ static json_t *document(const struct law_set *laws, const char *campaign, const 
 	json_t *doc = json_object(), *list = json_array(), *unfitted = json_array();
 	json_t *joint = json_array();
 	bool failed = false;
+	size_t omitted = 0;
 
 	for (size_t i = 0; i < laws->n_series; i++) {
 		const struct law_series *s = &laws->series[i];
 
-		if (!wanted(o, s) || s->skipped)
+		if (!wanted(o, s))
 			continue;
+		if (s->skipped) {
+			omitted++;
+			continue;
+		}
 		if (!s->sel) {
-			json_array_append_new(unfitted,
-				json_pack("{s:s,s:s,s:s,s:s}", "workload", s->group->workload,
-					"quantity", quantity_name(s->quantity), "factor",
-					factor_name(s->factor), "why", s->why));
+			json_array_append_new(
+				unfitted, json_pack("{s:s,s:s,s:s,s:s,s:s,s:b}", "workload",
+						  s->group->workload, "at", s->where, "quantity",
+						  quantity_name(s->quantity), "factor",
+						  factor_name(s->factor), "why", s->why,
+						  "bad_input", s->st == ST_INVALID));
 			continue;
 		}
 		for (unsigned k = 0; k < s->sel->n_fits; k++) {
@@ -399,10 +420,32 @@ static json_t *document(const struct law_set *laws, const char *campaign, const 
 	}
 	set(doc, "joint", joint, &failed);
 	set(doc, "unfitted", unfitted, &failed);
+	set(doc, "omitted", json_integer((json_int_t)omitted), &failed);
 	if (!failed)
 		return doc;
 	json_decref(doc);
 	return NULL;
+}
+
+/* Runs that contradict each other are the user's to mend: 2 when they are all there is, 3 when
+ * other laws could be fitted. */
+static int code_of(const struct law_set *laws, const struct fit_cmd *o)
+{
+	size_t good = 0, bad = 0;
+
+	for (size_t i = 0; i < laws->n_series; i++) {
+		const struct law_series *s = &laws->series[i];
+
+		if (!wanted(o, s) || s->skipped)
+			continue;
+		good += s->sel != NULL;
+		bad += s->st == ST_INVALID;
+	}
+	if (bad)
+		cmd_warn("%zu law%s not fitted: runs contradict each other; rows count as 'wattlaw "
+			 "export csv' lists them",
+			bad, bad == 1 ? " was" : "s were");
+	return !bad ? CMD_DONE : good ? CMD_PARTIAL : CMD_USAGE;
 }
 
 static int run_fit(const struct fit_cmd *o, const char *name)
@@ -435,6 +478,7 @@ static int run_fit(const struct fit_cmd *o, const char *name)
 		code = CMD_FAILED;
 	} else {
 		fputs(str_cstr(&out), stdout);
+		code = code_of(&laws, o);
 	}
 out:
 	str_release(&out);

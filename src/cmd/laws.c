@@ -402,21 +402,21 @@ static void fit_one(struct law_series *s)
 	struct err why = ERR_INIT;
 	enum scaling scaling;
 
-	if (!sel) {
-		snprintf(s->why, sizeof(s->why), "out of memory");
-		return;
-	}
+	s->st = sel ? ST_OK : err_set(&why, ST_NOMEM, "out of memory");
 	/* an import is taken as it is, and predict labels it; of our own runs a mixture is a
 	 * mistake */
-	if ((s->factor == FACTOR_WORKERS && strcmp(s->group->label, "imported") &&
-		    scaling_of(s->obs, s->n, &scaling, &why)) ||
-		series_build(s->obs, s->n, s->factor, s->quantity, &points, &why) ||
-		select_laws(&points, sel, &why)) {
-		mem_free(sel);
-		snprintf(s->why, sizeof(s->why), "%.150s", why.msg);
+	if (s->st == ST_OK && s->factor == FACTOR_WORKERS && strcmp(s->group->label, "imported"))
+		s->st = scaling_of(s->obs, s->n, &scaling, &why);
+	if (s->st == ST_OK)
+		s->st = series_build(s->obs, s->n, s->factor, s->quantity, &points, &why);
+	if (s->st == ST_OK)
+		s->st = select_laws(&points, sel, &why);
+	if (s->st == ST_OK) {
+		s->sel = sel;
 		return;
 	}
-	s->sel = sel;
+	mem_free(sel);
+	snprintf(s->why, sizeof(s->why), "%.150s", why.msg);
 }
 
 /* Fitting is pure and one curve does not know the others: a thread a CPU, same numbers whatever
@@ -440,11 +440,11 @@ static void fit_all(struct law_set *set)
 {
 	struct crew crew = {.set = set};
 	pthread_t thread[MAX_THREADS];
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	long crew_size = set->threads ? (long)set->threads : sysconf(_SC_NPROCESSORS_ONLN);
 	int n = 0;
 
 	/* a few curves are fitted sooner than a thread starts */
-	while (n < MAX_THREADS && n + 1 < cpus && (size_t)n * 8 < set->n_series &&
+	while (n < MAX_THREADS && n + 1 < crew_size && (size_t)n * 8 < set->n_series &&
 		!pthread_create(&thread[n], NULL, fit_some, &crew))
 		n++;
 	fit_some(&crew);

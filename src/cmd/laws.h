@@ -36,6 +36,7 @@ struct law_series {
 	size_t n;
 	bool skipped; /* not asked for, see law_set_fit */
 	struct selection *sel;
+	enum status st; /* ST_INVALID: the runs contradict each other, why names them */
 	char why[160];
 };
 
@@ -46,6 +47,7 @@ struct law_set {
 	size_t n_series, cap_series;
 	char *host; /* of the runs; "3 hosts" when several */
 	size_t n_runs, n_workloads;
+	unsigned threads; /* that fit; 0 = one a CPU. The result is the same, to the last bit */
 };
 
 /* Read the usable runs of a campaign (0 = all) into groups. */

@@ -54,7 +54,7 @@ static unsigned thin_points(struct raw *r, size_t n, unsigned k)
 	return LAW_MAX_KNOTS;
 }
 
-static enum status check_units(const struct raw *r, size_t n, struct err *e)
+static enum status check_units(const struct raw *r, size_t n, const struct series *s, struct err *e)
 {
 	for (size_t i = 1, first = 0; i < n; i++) {
 		if (r[i].lx - r[i - 1].lx > SAME_X) {
@@ -63,9 +63,10 @@ static enum status check_units(const struct raw *r, size_t n, struct err *e)
 		}
 		if (r[i].ly - r[first].ly > log(UNIT_FACTOR))
 			return err_set(e, ST_INVALID,
-				"rows %ld and %ld have the same setting and differ %.3g-fold: "
+				"%s in rows %ld and %ld, both at %s %.6g, differs %.3g-fold: "
 				"are they in the same unit?",
-				r[first].row, r[i].row, exp(r[i].ly - r[first].ly));
+				quantity_name(s->quantity), r[first].row, r[i].row,
+				factor_name(s->factor), exp(r[i].lx), exp(r[i].ly - r[first].ly));
 	}
 	return ST_OK;
 }
@@ -233,7 +234,7 @@ static enum status build(struct raw *r, size_t n, struct series *s, struct err *
 	unsigned k;
 
 	qsort(r, n, sizeof(*r), by_x);
-	st = check_units(r, n, e);
+	st = check_units(r, n, s, e);
 	if (st != ST_OK)
 		return st;
 	k = thin_points(r, n, number_points(r, n));
