@@ -85,8 +85,8 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 const struct learned_prior learned_prior = {
 	.noise = 0.015,
 	.blend = 0.5,
-	.floor = 0.03,
+	.floor = 0.02,
 	.sd = 1,
-	.spread = 1,
-	.q90 = 1.447,
+	.spread = 0.5,
+	.q90 = 1.775,
 };

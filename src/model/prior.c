@@ -123,7 +123,10 @@ double prior_log(const struct prior *p, const struct series *s, double x, double
 		out += w[i] * (s->ly[i] - level - mu[i]);
 		var -= w[i] * cov[i][n];
 	}
+	/* a mean and a covariance of few curves are themselves uncertain (Student's t, as for a
+	 * prediction from a sample) */
 	if (sd)
-		*sd = sqrt(fmax(var, noise));
+		*sd = sqrt(fmax(var, noise) * (1 + 1.0 / used)) * stat_t_quantile(0.95, used - 1) /
+		      stat_normal_quantile(0.95);
 	return out;
 }
