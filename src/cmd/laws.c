@@ -130,8 +130,27 @@ static bool note_device(struct law_group *g, const struct run_rec *r)
 
 struct reading {
 	struct law_set *set;
-	bool failed;
+	bool gpus_alone, failed;
 };
+
+/* Mean draw of the GPUs that count, W. */
+static double gpu_power(const struct run_rec *r)
+{
+	double sum = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < r->n_devs; i++) {
+		const struct dev_rec *d = &r->devs[i];
+
+		if (!d->counted || d->kind != DEV_GPU)
+			continue;
+		if (d->mean_mw.st != ST_OK)
+			return NAN;
+		sum += (double)d->mean_mw.v / 1e3;
+		any = true;
+	}
+	return any ? sum : NAN;
+}
 
 static struct law_group *find_group(struct law_set *set, const struct figures *f, const char *where)
 {
@@ -198,14 +217,14 @@ static bool add_run(void *arg, const struct figures *f)
 		o->x[k] = a ? factor_value(r, a) : NAN;
 	}
 	o->y[QTY_TIME] = f->time_s;
-	o->y[QTY_POWER] = f->mean_w;
-	o->y[QTY_ENERGY] = f->energy_j;
+	o->y[QTY_POWER] = rd->gpus_alone ? gpu_power(r) : f->mean_w;
+	o->y[QTY_ENERGY] = rd->gpus_alone ? o->y[QTY_POWER] * f->time_s : f->energy_j;
 	o->weight = 1;
 	o->global_batch = r->train.global_batch.st == ST_OK ? (double)r->train.global_batch.v : 0;
 	o->worker_batch =
 		r->train.batch_per_rank.st == ST_OK ? (double)r->train.batch_per_rank.v : 0;
 	/* "GPU", "GPUs": of an imported run nothing else is known */
-	o->beside = r->scope && strchr(r->scope, '+') != NULL;
+	o->beside = !rd->gpus_alone && r->scope && strchr(r->scope, '+') != NULL;
 	o->board = board_of(r);
 	o->is_default = f->baseline;
 	o->row = (long)++rd->set->n_runs;
@@ -223,9 +242,10 @@ static int compare_groups(const void *pa, const void *pb)
 					       : a->obs[0].row > b->obs[0].row;
 }
 
-enum status law_set_read(struct store *s, int64_t campaign_id, struct law_set *out, struct err *e)
+static enum status read_set(
+	struct store *s, int64_t campaign_id, bool gpus_alone, struct law_set *out, struct err *e)
 {
-	struct reading rd = {out, false};
+	struct reading rd = {out, gpus_alone, false};
 	enum status st;
 
 	memset(out, 0, sizeof(*out));
@@ -246,6 +266,17 @@ enum status law_set_read(struct store *s, int64_t campaign_id, struct law_set *o
 		out->n_workloads += k == i;
 	}
 	return ST_OK;
+}
+
+enum status law_set_read(struct store *s, int64_t campaign_id, struct law_set *out, struct err *e)
+{
+	return read_set(s, campaign_id, false, out, e);
+}
+
+enum status law_set_read_gpus(
+	struct store *s, int64_t campaign_id, struct law_set *out, struct err *e)
+{
+	return read_set(s, campaign_id, true, out, e);
 }
 
 static bool same_x(double a, double b)

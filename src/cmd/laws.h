@@ -52,6 +52,10 @@ struct law_set {
 
 /* Read the usable runs of a campaign (0 = all) into groups. */
 enum status law_set_read(struct store *s, int64_t campaign_id, struct law_set *out, struct err *e);
+/* The same with the power of the GPUs alone, without hosts; a run that has none of it has no power.
+ */
+enum status law_set_read_gpus(
+	struct store *s, int64_t campaign_id, struct law_set *out, struct err *e);
 /* Fit every series: each factor that takes at least three values in a slice, and those with two
  * where the other factors are at the default. Of a kind (group, factor, quantity) with more than
  * max_slices slices only those at the default are fitted, the others are marked skipped; 0 = all.

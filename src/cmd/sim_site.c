@@ -265,35 +265,44 @@ static void print_table(
 	if (t->n_left_out)
 		printf("; %zu rows of the trace left out (steps, no GPU, never started)",
 			t->n_left_out);
-	printf("\n\n%-16s %13s %8s %10s %9s %9s %8s %8s %8s %9s\n", "policy", "energy", "saved",
-		"GPU-hours", "mean", "peak", "slow p50", "slow p99", "wait p50", "wait p99");
+	printf("\n\n%-16s %13s %8s %10s %9s %9s %8s %8s %8s %9s %8s\n", "policy", "energy", "saved",
+		"GPU-hours", "mean", "peak", "slow p50", "slow p99", "wait p50", "wait p99",
+		"jobs/h");
 	for (size_t i = 0; i < n; i++) {
 		const struct site_result *r = &rows[i].r;
 		char peak[32], mean[32];
 
 		unit_format_short(UNIT_POWER, r->peak_w * 1000, 4, peak, sizeof(peak));
 		unit_format_short(UNIT_POWER, r->mean_w * 1000, 4, mean, sizeof(mean));
-		printf("%-16s %9.4f MWh %7.2f%% %10.1f %9s %9s %7.1f%% %7.1f%% %7.0fs %8.0fs\n",
+		printf("%-16s %9.4f MWh %7.2f%% %10.1f %9s %9s %7.1f%% %7.1f%% %7.0fs %8.0fs "
+		       "%8.1f\n",
 			rows[i].name, r->total_j / 3.6e9,
 			base->total_j > 0 ? 100 * (1 - r->total_j / base->total_j) : 0,
 			r->gpu_hours, mean, peak, 100 * (r->slowdown.p50 - 1),
-			100 * (r->slowdown.p99 - 1), r->wait_s.p50, r->wait_s.p99);
+			100 * (r->slowdown.p99 - 1), r->wait_s.p50, r->wait_s.p99,
+			r->jobs_per_hour);
 	}
-	if (!isnan(o->price_kwh) || !isnan(o->carbon) || !isnan(o->price_gpu_hour))
-		printf("\n");
+	if (isnan(o->price_kwh) && isnan(o->carbon) && isnan(o->price_gpu_hour))
+		return;
+	printf("\n");
 	for (size_t i = 0; i < n; i++) {
 		const struct site_result *r = &rows[i].r;
+		const char *comma = "";
 
-		if (!isnan(o->price_kwh))
-			printf("%-16s %.2f %s for energy (PUE %g)", rows[i].name,
-				kwh(o, r) * o->price_kwh, o->currency, o->pue);
-		if (!isnan(o->price_gpu_hour))
-			printf("%s%.2f %s for GPU-hours", isnan(o->price_kwh) ? rows[i].name : ", ",
-				r->gpu_hours * o->price_gpu_hour, o->currency);
+		printf("%-16s ", rows[i].name);
+		if (!isnan(o->price_kwh)) {
+			printf("%.2f %s for energy (PUE %g)", kwh(o, r) * o->price_kwh, o->currency,
+				o->pue);
+			comma = ", ";
+		}
+		if (!isnan(o->price_gpu_hour)) {
+			printf("%s%.2f %s for GPU-hours", comma, r->gpu_hours * o->price_gpu_hour,
+				o->currency);
+			comma = ", ";
+		}
 		if (!isnan(o->carbon))
-			printf(", %.1f kg CO2", kwh(o, r) * o->carbon / 1000);
-		if (!isnan(o->price_kwh) || !isnan(o->carbon) || !isnan(o->price_gpu_hour))
-			printf("\n");
+			printf("%s%.1f kg CO2", comma, kwh(o, r) * o->carbon / 1000);
+		printf("\n");
 	}
 	if (!isnan(o->price_kwh) && isnan(o->price_gpu_hour))
 		printf("energy only: without --gpu-hour-price nothing here says which policy is "

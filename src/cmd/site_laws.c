@@ -2,37 +2,33 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/laws.h"
 #include "model/predict.h"
 
-static int by_value(const void *a, const void *b)
+/* Caps in whole steps of 5 W and more between the lowest and the highest that were measured, both
+ * included: the laws know what lies between. Returns their number. */
+static size_t caps_between(const struct law_series *s, double *cap)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	double lo = INFINITY, hi = 0, step;
+	size_t n = 0;
 
-	return x < y ? -1 : x > y;
-}
-
-/* The limits that were measured, ascending, each once. */
-static size_t measured_caps(const struct law_series *s, double *cap)
-{
-	size_t n = 0, kept = 0;
-
-	for (size_t i = 0; i < s->n && n < SITE_MAX_POINTS; i++) {
+	for (size_t i = 0; i < s->n; i++) {
 		double x = s->obs[i].x[FACTOR_POWER_LIMIT];
-		bool known = !(x > 0);
 
-		for (size_t k = 0; k < n; k++)
-			known |= fabs(cap[k] / x - 1) < 1e-9;
-		if (!known)
-			cap[n++] = x;
+		if (!(x > 0))
+			continue;
+		lo = fmin(lo, x);
+		hi = fmax(hi, x);
 	}
-	qsort(cap, n, sizeof(*cap), by_value);
-	for (size_t i = 0; i < n; i++)
-		cap[kept++] = cap[i];
-	return kept;
+	if (!(hi > 0))
+		return 0;
+	step = fmax(5, ceil((hi - lo) / (SITE_MAX_POINTS - 2)));
+	for (double x = lo; x < hi - 0.5 * step; x += step)
+		cap[n++] = x;
+	cap[n++] = hi;
+	return n;
 }
 
 static double workers_of(const struct law_series *s)
@@ -77,7 +73,7 @@ static enum status class_of(
 			"power_limit for a "
 			"job of that name, or give --classes",
 			time ? "power" : "time", name);
-	c->n = measured_caps(time, c->cap_w);
+	c->n = caps_between(time, c->cap_w);
 	for (size_t i = c->n; i-- > 0;) {
 		enum status st = predict_at(time->sel, c->cap_w[i], 0.9, &p, e);
 
@@ -105,7 +101,7 @@ enum status site_laws_read(const char *db, const char *campaign, const struct si
 	if (!st)
 		st = store_campaign_find(s, campaign, &info, e);
 	if (!st)
-		st = law_set_read(s, info.id, &set, e);
+		st = law_set_read_gpus(s, info.id, &set, e); /* hosts have an option of their own */
 	if (!st)
 		st = law_set_fit(&set, 0, e);
 	for (size_t i = 0; i < trace->n_classes && !st; i++)

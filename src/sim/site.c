@@ -129,8 +129,9 @@ static enum status check_jobs(const struct sched *s, size_t n_classes, struct er
 		const struct site_job *j = &s->jobs[i];
 
 		if (j->gpus < 1 || j->gpus > s->cfg->n_gpus)
-			return err_set(e, ST_RANGE, "job %zu asks for %d GPUs; the site has %lld",
-				i + 1, (int)j->gpus, (long long)s->cfg->n_gpus);
+			return err_set(e, ST_RANGE,
+				"job %zu (line %d) asks for %d GPUs; the site has %lld", i + 1,
+				(int)j->line, (int)j->gpus, (long long)s->cfg->n_gpus);
 		if (j->cls < 0 || (size_t)j->cls >= n_classes)
 			return err_set(e, ST_INVALID, "job %zu has no class", i + 1);
 		if (!(j->runtime_s >= 0) || !isfinite(j->runtime_s) || !isfinite(j->submit_s) ||

@@ -36,6 +36,7 @@ struct site_job {
 	double runtime_s; /* at the default setting */
 	int32_t gpus;
 	int32_t cls; /* index into classes */
+	int32_t line; /* of the trace, for messages; 0 = unknown */
 };
 
 enum site_policy {

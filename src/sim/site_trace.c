@@ -12,12 +12,25 @@
 #include "base/str.h"
 #include "base/units.h"
 
-#define MAX_JOBS ((size_t)100 * 1000 * 1000)
+#define MAX_JOBS      ((size_t)100 * 1000 * 1000)
+#define MAX_TIME_S    1e12 /* beyond it seconds lose their fractions */
+#define MAX_RUNTIME_S 3.2e9 /* a hundred years */
 
 struct columns {
 	bool sacct;
 	int id, submit, start, runtime, elapsed, gpus, tres, cls;
 };
+
+/* What sacct writes where it does not know. */
+static bool says_nothing(const char *t)
+{
+	static const char *const words[] = {"Unknown", "None", "INVALID"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(t, words[i]))
+			return true;
+	return false;
+}
 
 /* Seconds since the epoch; plain seconds are taken as they are. ST_UNKNOWN when the field says so.
  */
@@ -25,9 +38,9 @@ static enum status read_time(const struct csv *c, int col, double *out, struct e
 {
 	const char *t = csv_text(c, col);
 	struct tm tm = {0};
-	int used = 0;
+	int used = 0, day;
 
-	if (csv_missing(c, col) || !strcmp(t, "Unknown"))
+	if (csv_missing(c, col) || says_nothing(t))
 		return ST_UNKNOWN;
 	if (sscanf(t, "%d-%d-%d%*1[T ]%d:%d:%d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
 		    &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &used) == 6 &&
@@ -37,11 +50,14 @@ static enum status read_time(const struct csv *c, int col, double *out, struct e
 			return csv_bad(c, col, e, "'%.40s' is not a time", t);
 		tm.tm_year -= 1900;
 		tm.tm_mon -= 1;
+		day = tm.tm_mday;
 		*out = (double)timegm(&tm);
-		return ST_OK;
+		/* timegm carries a 31st of February over into March */
+		return day == tm.tm_mday ? ST_OK : csv_bad(c, col, e, "'%.40s' is not a date", t);
 	}
 	if (str_to_double(t, out))
-		return ST_OK;
+		return fabs(*out) <= MAX_TIME_S ? ST_OK
+						: csv_bad(c, col, e, "'%.40s' is no time", t);
 	return csv_bad(
 		c, col, e, "'%.40s' is not a time; expected seconds or 2026-01-31T12:00:00", t);
 }
@@ -53,10 +69,14 @@ static enum status read_elapsed(const struct csv *c, int col, double *out, struc
 	int d = 0, h = 0, m = 0, used = 0;
 	double s = 0;
 
-	if (csv_missing(c, col))
+	if (csv_missing(c, col) || says_nothing(t))
 		return ST_UNKNOWN;
-	if (str_to_double(t, out))
-		return *out >= 0 ? ST_OK : csv_bad(c, col, e, "'%.40s' is negative", t);
+	if (str_to_double(t, out)) {
+		if (*out >= 0 && *out <= MAX_RUNTIME_S)
+			return ST_OK;
+		return csv_bad(c, col, e, "'%.40s' is %s", t,
+			*out < 0 ? "negative" : "longer than any job");
+	}
 	if (strchr(t, '-') && sscanf(t, "%d-%d:%d:%lf%n", &d, &h, &m, &s, &used) == 4 && !t[used])
 		;
 	else if (d = 0, sscanf(t, "%d:%d:%lf%n", &h, &m, &s, &used) == 3 && !t[used])
@@ -69,6 +89,8 @@ static enum status read_elapsed(const struct csv *c, int col, double *out, struc
 	if (d < 0 || h < 0 || m < 0 || s < 0)
 		return csv_bad(c, col, e, "'%.40s' is negative", t);
 	*out = ((d * 24.0 + h) * 60 + m) * 60 + s;
+	if (*out > MAX_RUNTIME_S)
+		return csv_bad(c, col, e, "'%.40s' is longer than any job", t);
 	return ST_OK;
 }
 
@@ -150,8 +172,11 @@ static enum status read_job(const struct csv *c, const struct columns *k, struct
 	if (st || gpus == 0)
 		return ST_AGAIN;
 	if (gpus < 0 || gpus > INT32_MAX)
-		return csv_bad(c, k->gpus, e, "'%s' is not a number of GPUs", csv_text(c, k->gpus));
+		return csv_bad(c, k->gpus >= 0 ? k->gpus : k->tres, e,
+			"'%.60s' is not a number of GPUs",
+			csv_text(c, k->gpus >= 0 ? k->gpus : k->tres));
 	j->gpus = (int32_t)gpus;
+	j->line = c->line > INT32_MAX ? 0 : (int32_t)c->line;
 	st = read_time(c, k->submit, &j->submit_s, e);
 	if (st == ST_UNKNOWN)
 		return csv_bad(c, k->submit, e, "empty; every job needs its submit time");
@@ -327,20 +352,17 @@ static enum status read_class(
 	return ST_OK;
 }
 
-enum status site_classes_read(
-	const char *path, const struct site_trace *trace, struct site_class *out, struct err *e)
+static enum status classes_from(
+	struct ini *ini, const struct site_trace *trace, struct site_class *out, struct err *e)
 {
 	static const char *const known[] = {"power_limit", "time", "power", "p95"};
 	struct ini_section *s, *any;
-	struct ini ini;
-	enum status st = ini_read_file(&ini, path, e);
+	enum status st = ST_OK;
 
-	if (st)
-		return st;
 	for (size_t i = 0; i < trace->n_classes && !st; i++) {
 		any = NULL;
 		memset(&out[i], 0, sizeof(out[i]));
-		for (size_t k = 0; (s = ini_section(&ini, "class", k)); k++) {
+		for (size_t k = 0; (s = ini_section(ini, "class", k)); k++) {
 			if (!strcmp(s->arg, trace->classes[i]))
 				break;
 			if (!strcmp(s->arg, "*"))
@@ -349,17 +371,42 @@ enum status site_classes_read(
 		s = s ? s : any;
 		if (!s)
 			st = err_set(e, ST_INVALID,
-				"%s: no [class %s] and no [class *] for jobs of that class", path,
-				trace->classes[i]);
+				"%s: no [class %s] and no [class *] for jobs of that class",
+				ini->file, trace->classes[i]);
 		else
-			st = read_class(&ini, s, &out[i], e);
+			st = read_class(ini, s, &out[i], e);
 		snprintf(out[i].name, sizeof(out[i].name), "%s", trace->classes[i]);
 	}
 	/* Sections that no job needs are read too, so that their mistakes are found. */
-	for (size_t k = 0; !st && (s = ini_section(&ini, "class", k)); k++)
-		st = read_class(&ini, s, &(struct site_class){0}, e);
+	for (size_t k = 0; !st && (s = ini_section(ini, "class", k)); k++)
+		st = read_class(ini, s, &(struct site_class){0}, e);
 	if (!st)
-		st = ini_reject_unused(&ini, known, 4, e);
+		st = ini_reject_unused(ini, known, 4, e);
+	return st;
+}
+
+enum status site_classes_parse(const char *file, const char *text, size_t len,
+	const struct site_trace *trace, struct site_class *out, struct err *e)
+{
+	struct ini ini;
+	enum status st = ini_read_text(&ini, file, text, len, e);
+
+	if (st)
+		return st;
+	st = classes_from(&ini, trace, out, e);
+	ini_release(&ini);
+	return st;
+}
+
+enum status site_classes_read(
+	const char *path, const struct site_trace *trace, struct site_class *out, struct err *e)
+{
+	struct ini ini;
+	enum status st = ini_read_file(&ini, path, e);
+
+	if (st)
+		return st;
+	st = classes_from(&ini, trace, out, e);
 	ini_release(&ini);
 	return st;
 }

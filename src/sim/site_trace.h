@@ -31,5 +31,6 @@ void site_trace_release(struct site_trace *t);
  * "class *" is for classes without a section. out has trace->n_classes entries on success. */
 enum status site_classes_read(
 	const char *path, const struct site_trace *trace, struct site_class *out, struct err *e);
-
+enum status site_classes_parse(const char *file, const char *text, size_t len,
+	const struct site_trace *trace, struct site_class *out, struct err *e);
 #endif

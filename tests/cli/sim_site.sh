@@ -5,6 +5,7 @@ examples=$SOURCE_ROOT/examples
 try wattlaw sim site -j "$examples/site-trace.csv" -c "$examples/site-classes.ini" -g 64 -p cap=150W -p class -p budget=9kW
 is "$code" 0 "the example is replayed" || tap_show err "$err"
 has "$out" "simulated: 400 jobs on 64 GPUs" "and labelled"
+like "$out" 'jobs/h.*none +[0-9.]+ MWh.* [0-9]+\.[0-9]' "with the throughput"
 like "$out" 'cap=150W +0\.[0-9]+ MWh +2[0-9]\.[0-9]+%' "a cap saves"
 try wattlaw sim site -j "$examples/site-trace.csv" -c "$examples/site-classes.ini" -g 64 -p class --json --price 0.2 --carbon 300
 printf '%s' "$out" | python3 -c '
@@ -19,6 +20,8 @@ assert none["gpu_hour_cost"] is None
 ok $? "--json is one document; a price that is not known is null"
 try wattlaw sim site -j "$examples/site-trace.csv" -c "$examples/site-classes.ini" -g 64 --price 0.2
 has "$out" "energy only" "without a price of GPU-hours nothing is called cheaper"
+try wattlaw sim site -j "$examples/site-trace.csv" -c "$examples/site-classes.ini" -g 64 --carbon 300
+like "$out" 'none +[0-9.]+ kg CO2' "carbon alone is a line with its policy"
 try wattlaw sim site -j "$examples/site-trace.csv" -c "$examples/site-classes.ini" -g 8
 is "$code" 2 "jobs larger than the site are refused"
 try wattlaw sim site -j "$examples/site-trace.csv" -c "$examples/site-classes.ini" -g 64 -p badget=9kW
@@ -46,6 +49,12 @@ printf 'submit,gpus,runtime,class\n0,4,1000,resnet50\n5,8,2000,bert\n' >two.csv
 try wattlaw sim site -j two.csv -l caps -g 16 -p class --max-slowdown 10%
 is "$code" 0 "classes may come from the fitted laws" || tap_show err "$err"
 like "$out" 'class <= 10% +0\.[0-9]+ MWh +[0-9]' "and give a policy"
+# 5 % lie between the measured 200 and 250 W: the laws know where
+try wattlaw sim site -j two.csv -l caps -g 16 -p class --json
+ok_gain=$(printf '%s' "$out" | jq '.policies[1].energy_j / .policies[0].energy_j < 0.97 and .policies[1].slowdown.max <= 1.0501')
+is "$ok_gain" true "between the measured limits, too"
+peak=$(printf '%s' "$out" | jq '.policies[0].peak_w < 16 * 250')
+is "$peak" true "GPUs alone: the hosts of the sweep are not counted as theirs"
 printf 'submit,gpus,runtime,class\n0,4,1000,vgg16\n' >other.csv
 try wattlaw sim site -j other.csv -l caps -g 16
 is "$code" 1 "a class without a law is an error"

@@ -57,7 +57,7 @@ static void reproduces_a_trace(void)
 
 	for (int i = 0; i < N; i++)
 		jobs[i] = (struct site_job){floor(uniform() * 1e5), NAN, floor(uniform() * 3000),
-			1 + (int)(uniform() * 16), 0};
+			1 + (int)(uniform() * 16), 0, (int32_t)i + 2};
 	ok(!site_run(&cfg, &curve, 1, jobs, N, &r, start, NULL, &e),
 		"a trace without starts is scheduled");
 	ok(r.wait_s.max > 0 && r.slowdown.max == 1, "jobs wait, none is slowed");
@@ -79,7 +79,8 @@ static void reproduces_a_trace(void)
 
 static void policies_do_what_they_say(void)
 {
-	struct site_job jobs[] = {{0, NAN, 100, 4, 0}, {0, NAN, 100, 4, 0}, {10, NAN, 100, 4, 0}};
+	struct site_job jobs[] = {
+		{0, NAN, 100, 4, 0, 2}, {0, NAN, 100, 4, 0, 3}, {10, NAN, 100, 4, 0, 4}};
 	struct site_config cfg = {.policy = SITE_STATIC, .n_gpus = 8, .cap_w = 100, .idle_w = 20};
 	struct site_result r;
 	double start[3], cap[3];
@@ -104,8 +105,23 @@ static void policies_do_what_they_say(void)
 
 static void refuses_bad_input(void)
 {
+	static const char *const hostile[][2] = {
+		{"submit,gpus,runtime\n2026-02-31T00:00:00,1,5\n", "t.csv:2: column 'submit'"},
+		{"submit,gpus,runtime\n2026-13-01T00:00:00,1,5\n", "t.csv:2: column 'submit'"},
+		{"submit,gpus,runtime\n1e300,1,5\n", "t.csv:2: column 'submit'"},
+		{"submit,gpus,runtime\n0,1,5\n0,1,-5\n", "t.csv:3: column 'runtime'"},
+		{"submit,gpus,runtime\n0,1,1e300\n", "t.csv:2: column 'runtime'"},
+		{"submit,gpus,runtime\n0,1,UNLIMITED\n", "t.csv:2: column 'runtime'"},
+		{"submit,gpus,runtime\n0,1,999999999-00:00:00\n", "t.csv:2: column 'runtime'"},
+		{"submit,gpus,runtime\n0,1.5,5\n", "t.csv:2: column 'gpus'"},
+		{"submit,gpus,runtime\n0,-1,5\n", "t.csv:2: column 'gpus'"},
+		{"submit,gpus,runtime\n0,1,5,7\n", "t.csv:2: 4 fields"},
+		{"submit,gpus,runtime\nUnknown,1,5\n", "t.csv:2: column 'submit'"},
+		{"JobID|Submit|Start|Elapsed|AllocTRES\n1|0|0|5|gres/gpu=99999999999\n",
+			"t.csv:2: column 'AllocTRES'"},
+	};
 	struct site_class bad = curve;
-	struct site_job job = {0, NAN, 1, 1, 0};
+	struct site_job job = {0, NAN, 1, 1, 0, 7};
 	struct site_config cfg = {.n_gpus = 1};
 	struct site_result r;
 	struct site_trace t;
@@ -116,6 +132,7 @@ static void refuses_bad_input(void)
 	job.gpus = 2;
 	is_int(site_run(&cfg, &curve, 1, &job, 1, &r, NULL, NULL, &e), ST_RANGE,
 		"a job larger than the site is refused");
+	has(e.msg, "job 1 (line 7) asks for 2 GPUs", "and where it stands is said");
 #define PARSE(text) site_trace_parse("t.csv", text, strlen(text), &t, &e)
 	is_int(PARSE("submit,gpus\n0,1\n"), ST_INVALID, "a trace needs running times");
 	is_int(PARSE("submit,gpus,runtime\n0,x,5\n"), ST_INVALID, "GPUs must be a number");
@@ -125,6 +142,21 @@ static void refuses_bad_input(void)
 	is_int(PARSE("submit,start,gpus,runtime\n5,6,1,5\n5,,1,5\n"), ST_INVALID,
 		"starts: all or none");
 	is_int(PARSE("submit,gpus,runtime\n"), ST_INVALID, "an empty trace");
+	for (size_t i = 0; i < sizeof(hostile) / sizeof(*hostile); i++) {
+		enum status st = PARSE(hostile[i][0]);
+
+		ok(st == ST_INVALID && strstr(e.msg, hostile[i][1]), "refused: %s", e.msg);
+	}
+	ok(!PARSE("submit,start,gpus,runtime\r\n9,9,2,0\r\n3,5,1,7\r\n"),
+		"CRLF, jobs out of order and one of no length are read");
+	ok(t.n == 2 && t.jobs[0].submit_s == 6 && t.jobs[0].runtime_s == 0 && t.jobs[1].line == 3,
+		"with times from the first of them");
+	cfg.policy = SITE_NONE;
+	cfg.n_gpus = 8;
+	ok(!site_run(&cfg, &curve, 1, t.jobs, t.n, &r, NULL, NULL, &e) &&
+			fabs(r.total_j / r.integral_j - 1) < 1e-9,
+		"and replayed");
+	site_trace_release(&t);
 }
 
 static void reads_sacct(void)
@@ -137,12 +169,14 @@ static void reads_sacct(void)
 		"gpu=2\n"
 		"2|cpu|2026-01-01T00:00:00|2026-01-01T00:00:10|00:10:00|cpu=8\n"
 		"3|bert|2026-01-01T00:00:00|Unknown|00:00:00|gres/gpu=1\n"
-		"4|resnet|2026-01-01T01:00:00|2026-01-01T01:00:00|02:30|gres/gpu:v100=4\n";
+		"4|resnet|2026-01-01T01:00:00|2026-01-01T01:00:00|02:30|gres/gpu:v100=4\n"
+		"5|resnet|2026-01-01T01:00:00|None|00:00:00|gres/gpu=1\n"
+		"6|resnet|2026-01-01T01:00:00|2026-01-01T01:00:00|INVALID|gres/gpu=1\n";
 	struct site_trace t;
 
 	ok(!site_trace_parse("sacct", text, strlen(text), &t, &e), "sacct output is read");
 	is_int(t.n, 2, "steps, jobs without GPUs and jobs that never ran are left out");
-	is_int(t.n_left_out, 3, "and counted");
+	is_int(t.n_left_out, 5, "and counted");
 	ok(t.jobs[0].gpus == 2 && t.jobs[0].runtime_s == 86405 && t.jobs[0].start_s == 10,
 		"GPUs once, days in the running time, times from the first submit");
 	ok(t.jobs[1].gpus == 4 && t.jobs[1].runtime_s == 150, "typed GPUs, minutes and seconds");
