@@ -1,5 +1,6 @@
 /* The NVML look-alike through dlopen, as any client loads it. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -270,6 +271,58 @@ static void test_counts(void)
 	ok((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec >= 80000000, "slowly");
 }
 
+static void *ask_fan(void *arg)
+{
+	unsigned percent;
+
+	F(fn_du, "nvmlDeviceGetFanSpeed")((nv_dev_t)arg, &percent);
+	return NULL;
+}
+
+/* Every fault a scenario can script, as a client sees it. */
+static void test_faults(void)
+{
+	unsigned mw = 0;
+	unsigned long long a = 0, b = 0;
+	nv_dev_t wraps = dev(0), resets = dev(1), reloads = dev(2), away = dev(3);
+	pthread_t stuck;
+	int wrapped = 0;
+
+	is_int(F(fn_dset, "nvmlDeviceSetPowerManagementLimit")(reloads, 150000), 0,
+		"a limit is set");
+	is_int(F(fn_dset, "nvmlDeviceSetPowerManagementLimit")(resets, 150000), 0,
+		"and one that the device ignores: success all the same");
+	F(fn_du, "nvmlDeviceGetPowerManagementLimit")(resets, &mw);
+	is_int(mw, 250000, "but reading back says that nothing changed");
+	is_int(F(fn_du, "nvmlDeviceGetPowerUsage")(reloads, &mw), NV_NO_PERMISSION, "denied");
+	is_int(F(fn_dull, "nvmlDeviceGetTotalEnergyConsumption")(reloads, &a), NV_NOT_SUPPORTED,
+		"unsupported");
+	pthread_create(&stuck, NULL, ask_fan, wraps); /* is stuck until this process ends */
+	F(fn_dull, "nvmlDeviceGetTotalEnergyConsumption")(wraps, &a);
+	for (int i = 0; i < 20; i++) {
+		nap(20);
+		F(fn_dull, "nvmlDeviceGetTotalEnergyConsumption")(wraps, &b);
+		wrapped += b < a;
+		a = b;
+		if (b >= 1020000)
+			wrapped += 100;
+	}
+	is_int(wrapped, 1, "a counter wraps at its end and never passes it");
+	is_int(pthread_tryjoin_np(stuck, NULL), EBUSY,
+		"another thread hangs in its call meanwhile");
+	F(fn_dull, "nvmlDeviceGetTotalEnergyConsumption")(wraps, &b);
+	F(fn_dull, "nvmlDeviceGetTotalEnergyConsumption")(resets, &a);
+	/* both draw 200 W; the other one began 60 J before its end */
+	ok(fabs((double)b + 60e3 - (double)a - 40e3) < 15e3,
+		"a counter that was reset at 200 ms lacks 40 J (%llu of %llu mJ)", a, b + 60000);
+	F(fn_du, "nvmlDeviceGetPowerManagementLimit")(reloads, &mw);
+	is_int(mw, 250000, "the limit is lost when the driver is loaded again");
+	is_int(F(fn_dget, "nvmlDeviceGetTemperature")(away, 0, &mw), NV_LOST, "off the bus");
+	for (int i = 0; i < 100 && F(fn_dget, "nvmlDeviceGetTemperature")(away, 0, &mw); i++)
+		nap(50);
+	is_int(F(fn_dget, "nvmlDeviceGetTemperature")(away, 0, &mw), 0, "and back");
+}
+
 static int wrong; /* by threads of test_threads */
 
 static void *hammer(void *arg)
@@ -327,6 +380,14 @@ int main(void)
 		test_denied);
 	in_child("[gpu 0]\nprofile = a100\nmig = 3g.20gb, 3g.20gb\n", test_mig);
 	in_child("[gpu 0]\nprofile = v100\nnvmlDeviceGetTemperature = slow 80ms\n", test_counts);
+	in_child("[gpu 0-3]\nprofile = v100\npower = 200W\n"
+		 "[gpu 0]\ncounter_start = 960J\ncounter_wrap = 1020J\nnvmlDeviceGetFanSpeed = "
+		 "hang\n"
+		 "[gpu 1]\nlimit_set = ignored\nat 200ms counter = reset\n"
+		 "[gpu 2]\nnvmlDeviceGetPowerUsage = NO_PERMISSION\n"
+		 "nvmlDeviceGetTotalEnergyConsumption = NOT_SUPPORTED\nat 300ms driver = reload\n"
+		 "[gpu 3]\nfrom 100ms to 1.2s state = lost\n",
+		test_faults);
 	in_child("[gpu 0]\nprofile = v100\npower = 250W\n", test_threads);
 	return tap_done();
 }

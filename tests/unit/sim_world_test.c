@@ -147,6 +147,69 @@ static void test_kill(const char *path)
 	world_close(m);
 }
 
+/* A process that sets all devices to one limit after another, for good. */
+static void write_for_ever(const char *path, int64_t from)
+{
+	struct world_map *mine;
+	struct world *mut;
+
+	if (world_open(path, &mine, NULL))
+		_exit(1);
+	for (int64_t k = from;; k++) {
+		if (world_lock(mine, &mut, NULL))
+			_exit(1);
+		for (int d = 0; d < 4; d++)
+			mut->dev[d].g.limit_mw = 100000 + k % 100000;
+		world_commit(mine);
+	}
+}
+
+/* Four clients write at once, and one of them is killed each millisecond. */
+static void test_kill_among_many(const char *path)
+{
+	struct world_map *m;
+	struct world *mut;
+	struct err e = ERR_INIT;
+	pid_t pid[4] = {0};
+	int torn = 0, died = 0;
+	int64_t longest = 0;
+
+	if (!ok(world_open(path, &m, &e) == ST_OK, "the world is opened again %s", e.msg))
+		return;
+	for (int i = 0; i < 200; i++) {
+		pid_t *p = &pid[i % 4];
+		const struct world *seen;
+		int status = 0;
+		int64_t t0;
+
+		if (*p > 0) {
+			kill(*p, SIGKILL);
+			waitpid(*p, &status, 0);
+			died += WIFSIGNALED(status);
+		}
+		*p = fork();
+		if (*p == 0)
+			write_for_ever(path, i * 1000);
+		usleep((useconds_t)(200 + i * 53 % 1500));
+		t0 = now_ns();
+		seen = world_begin(m);
+		for (int d = 1; d < 4; d++)
+			torn += seen->dev[d].g.limit_mw != seen->dev[0].g.limit_mw;
+		world_end(m);
+		longest = now_ns() - t0 > longest ? now_ns() - t0 : longest;
+	}
+	for (int i = 0; i < 4; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	is_int(died, 196, "each of them wrote until it was killed");
+	is_int(torn, 0, "no reader saw half a change of four writers at once");
+	ok(longest < 2 * S, "and none waited long (%.0f ms at most)", (double)longest / 1e6);
+	ok(world_lock(m, &mut, &e) == ST_OK, "the state is never left locked %s", e.msg);
+	world_commit(m);
+	world_close(m);
+}
+
 static void test_dead_job(const char *path)
 {
 	struct workload wl;
@@ -239,6 +302,7 @@ int main(void)
 	test_script();
 	test_ranks();
 	test_kill(path);
+	test_kill_among_many(path);
 	test_dead_job(path);
 	test_visible();
 	unlink(path);
