@@ -1,8 +1,10 @@
 /* trainer.c: the loop's parts. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "nn/checkpoint.h"
 #include "ops/rng.h"
 #include "trainer.h"
@@ -57,6 +59,24 @@ static void set_optim(struct trainer *t)
 			t->optim.schedule = (enum schedule)i;
 }
 
+/* What --data may name for a network of this kind, in words. */
+static const char *data_expected(enum data_kind kind)
+{
+	switch (kind) {
+	case DATA_IMAGE:
+		return "a CIFAR-10 or CIFAR-100 binary file, or a folder of them";
+	case DATA_MLM:
+	case DATA_SEQCLASS:
+	case DATA_CLM:
+		return "a text file";
+	case DATA_MOLECULE:
+		return "a QM9 .xyz file";
+	case DATA_SEGMENT:
+		break;
+	}
+	return "data of its kind";
+}
+
 static int open_data(struct trainer *t, struct fault *f)
 {
 	const struct options *o = t->o;
@@ -66,6 +86,9 @@ static int open_data(struct trainer *t, struct fault *f)
 		.seed = (uint64_t)o->seed,
 		.target = o->target};
 
+	if (o->data && access(o->data, R_OK))
+		return fault_set(f, "--data %s: %s; expected %s", o->data, strerror(errno),
+			data_expected(t->model->data));
 	if (t->model->data_spec)
 		t->model->data_spec(&t->cfg, &spec);
 	if (data_open(&t->data, &spec, f))

@@ -257,7 +257,8 @@ enum status csv_open_file(struct csv *c, const char *path, char sep, struct err 
 
 	memset(c, 0, sizeof(*c));
 	if (!f)
-		return err_errno(e, errno, "%s", path);
+		return err_set(e, errno == ENOENT ? ST_NOT_FOUND : ST_INVALID,
+			"%s: %s; expected a CSV file", path, strerror(errno));
 	while ((n = fread(buf, 1, sizeof(buf), f)) > 0)
 		str_addn(&s, buf, n);
 	if (ferror(f))

@@ -242,7 +242,8 @@ enum status ini_read_file(struct ini *ini, const char *path, struct err *e)
 	*ini = (struct ini){0};
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
-		return err_errno(e, errno, "cannot open %s", path);
+		return err_set(e, errno == ENOENT ? ST_NOT_FOUND : ST_INVALID,
+			"%s: %s; expected an INI file", path, strerror(errno));
 	st = ini_read_fd(ini, fd, path, e);
 	close(fd);
 	return st;

@@ -127,6 +127,7 @@ int cmd_fail(const struct err *e)
 	switch (e->st) {
 	case ST_INVALID:
 	case ST_RANGE:
+	case ST_NOT_FOUND: /* the user named a file, campaign or device that is not there */
 		return CMD_USAGE;
 	case ST_PARTIAL:
 		return CMD_PARTIAL;
@@ -233,9 +234,9 @@ static void print_help(const struct command *commands, size_t n, FILE *f)
 		if (!commands[i].hidden)
 			fprintf(f, "  %-10s %s\n", commands[i].name, commands[i].summary);
 	fputs("\n'" PROGRAM " COMMAND --help' describes a command's options; '" PROGRAM
-	      " --version' says which\nversion this is. Exit codes: 0 done, 1 failed, 2 usage, "
-	      "3 partial, 4 no answer within the\nbound, 125 failed before the job started; 'run' "
-	      "exits with its job's code.\n",
+	      " --version' says which\nversion this is. Exit codes: 0 done, 1 failed, 2 usage or "
+	      "bad input, 3 partial, 4 no answer\nwithin the bound, 125 failed before the job "
+	      "started; 'run' exits with its job's code.\n",
 		f);
 }
 

@@ -28,6 +28,7 @@ static const struct opt table[] = {
 static int unknown_format(const char *name)
 {
 	const char *names[32];
+	struct str list = STR_INIT;
 	const char *near;
 	size_t n = 0;
 
@@ -36,7 +37,11 @@ static int unknown_format(const char *name)
 	near = str_nearest(name, names, n);
 	if (near)
 		return cmd_usage("unknown format '%s'; did you mean '%s'?", name, near);
-	return cmd_usage("unknown format '%s'", name);
+	for (size_t i = 0; i < n; i++)
+		str_addf(&list, "%s%s", i ? ", " : "", names[i]);
+	cmd_usage("unknown format '%s'; expected one of %s", name, str_cstr(&list));
+	str_release(&list);
+	return CMD_USAGE;
 }
 
 int cmd_export(int argc, char **argv)

@@ -2,6 +2,7 @@
 #include "cmd/commands.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "record/record_json.h"
@@ -71,6 +72,7 @@ static void list_formats(struct str *out)
 static int unknown_format(const char *name)
 {
 	const char *names[32];
+	struct str list = STR_INIT;
 	const char *near;
 	size_t n = 0;
 
@@ -79,7 +81,11 @@ static int unknown_format(const char *name)
 	near = str_nearest(name, names, n);
 	if (near)
 		return cmd_usage("unknown format '%s'; did you mean '%s'?", name, near);
-	return cmd_usage("unknown format '%s'", name);
+	for (size_t i = 0; i < n; i++)
+		str_addf(&list, "%s%s", i ? ", " : "", names[i]);
+	cmd_usage("unknown format '%s'; expected one of %s", name, str_cstr(&list));
+	str_release(&list);
+	return CMD_USAGE;
 }
 
 static int print_json(const struct import_result *r)
@@ -133,7 +139,10 @@ int cmd_import(int argc, char **argv)
 	}
 	opts = (struct import_opts){
 		o.campaign, o.workload, o.domain, o.map.v, o.map.n, o.axes.v, o.axes.n};
-	if (store_open(store_default_path(o.db), true, &s, &e) ||
+	const char *db = store_default_path(o.db);
+
+	if ((access(db, F_OK) && import_check(f, argv[i + 1], &opts, &e)) ||
+		store_open(db, true, &s, &e) ||
 		store_import(s, f, argv[i + 1], &opts, &result, &e)) {
 		code = cmd_fail(&e);
 		goto out;

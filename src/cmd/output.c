@@ -43,7 +43,7 @@ int cmd_write(const char *path, const char *text, size_t n)
 	}
 	f = fopen(str_cstr(&tmp), direct ? "w" : "wx");
 	if (!f || !write_text(f, text, n) || (!direct && rename(str_cstr(&tmp), path))) {
-		err_errno(&e, errno, "%s", path);
+		err_set(&e, ST_IO, "%s: %s", path, strerror(errno));
 		code = cmd_fail(&e);
 		if (f && !direct)
 			unlink(str_cstr(&tmp));

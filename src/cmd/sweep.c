@@ -587,13 +587,18 @@ static int sweep(struct sweep_opts *o, int n, char **operands, bool command)
 {
 	struct plan plan;
 	struct db db = {NULL, NULL, NULL};
+	struct exec_sim *sim = NULL;
 	struct err e = ERR_INIT;
 	enum status st = read_plan(o, n, operands, command, &plan, &e);
 	int code = CMD_DONE;
 
-	/* Every mistake in the plan is found before the database is touched. */
+	/* Every mistake in the plan and the cluster is found before the database is touched. */
 	if (st == ST_OK)
 		st = plan_finish(&plan, random_seed(), &e);
+	if (st == ST_OK && o->simulate)
+		st = exec_sim_open(o->simulate, (uint64_t)plan.seed, &sim, &e);
+	if (sim)
+		exec_sim_ops.close(sim);
 	if (st == ST_OK && o->dry_run) {
 		sweep_print_plan(&plan, o->simulate != NULL);
 		goto out;

@@ -395,7 +395,8 @@ enum status profile_workload_text(
 	return st;
 }
 
-/* The built-in of that name, or the only one that begins so. */
+/* The built-in of that name, or the only one whose first words it is: "v100" for
+ * "v100-pcie-32gb", but not "v1". */
 static const struct embed *find_embed(const struct embed *table, const char *name)
 {
 	const struct embed *found = NULL;
@@ -406,6 +407,8 @@ static const struct embed *find_embed(const struct embed *table, const char *nam
 			continue;
 		if (!strcmp(f->name + n, ".ini"))
 			return f;
+		if (f->name[n] != '-')
+			continue;
 		found = f;
 		hits++;
 	}

@@ -231,7 +231,8 @@ static enum status read_all(const char *path, struct str *out, struct err *e)
 	size_t n;
 
 	if (!f)
-		return err_errno(e, errno, "%s", path);
+		return err_set(e, errno == ENOENT ? ST_NOT_FOUND : ST_INVALID,
+			"%s: %s; expected a file to import", path, strerror(errno));
 	while (!out->failed && out->len <= IMPORT_MAX && (n = fread(buf, 1, sizeof(buf), f)) > 0)
 		str_addn(out, buf, n);
 	if (ferror(f))
@@ -276,6 +277,37 @@ static enum status finish(struct store *s, int64_t campaign, bool has_repeats, s
 		snprintf(sql, sizeof(sql), baseline, (long long)campaign);
 		st = sql_exec(s, sql, e);
 	}
+	return st;
+}
+
+static enum status count_run(void *arg, const struct run_rec *r, struct err *e)
+{
+	(void)r, (void)e;
+	++*(int64_t *)arg;
+	return ST_OK;
+}
+
+enum status import_check(const struct import_format *f, const char *path,
+	const struct import_opts *opts, struct err *e)
+{
+	struct str text = STR_INIT, name = STR_INIT;
+	struct import_opts o = *opts;
+	int64_t n = 0;
+	struct import_sink sink = {count_run, &n, false, STR_INIT};
+	enum status st = read_all(path, &text, e);
+
+	name_of(path, &name);
+	if (!o.workload)
+		o.workload = str_cstr(&name);
+	if (!st && name.failed)
+		st = import_no_memory(e);
+	if (!st)
+		st = f->read(path, str_cstr(&text), text.len, &o, &sink, e);
+	if (!st && !n)
+		st = err_set(e, ST_INVALID, "%s: holds no measurements", path);
+	str_release(&sink.ignored);
+	str_release(&text);
+	str_release(&name);
 	return st;
 }
 

@@ -50,6 +50,11 @@ struct import_result {
 };
 void import_result_release(struct import_result *r);
 
+/* Reads the file as store_import would and keeps nothing: a file with a mistake is refused before a
+ * store is made for it. */
+enum status import_check(const struct import_format *f, const char *path,
+	const struct import_opts *opts, struct err *e);
+
 enum status store_import(struct store *s, const struct import_format *f, const char *path,
 	const struct import_opts *o, struct import_result *out, struct err *e);
 

@@ -465,11 +465,13 @@ enum status plan_read_file(struct plan *p, const char *path, struct err *e)
 	size_t n;
 
 	if (!f)
-		return err_errno(e, errno, "%s", path);
+		return err_set(e, errno == ENOENT ? ST_NOT_FOUND : ST_INVALID,
+			"%s: %s; expected a sweep file", path, strerror(errno));
 	while ((n = fread(buf, 1, sizeof(buf), f)) > 0 && text.len < (16u << 20))
 		str_addn(&text, buf, n);
 	if (ferror(f))
-		st = err_errno(e, errno, "%s", path);
+		st = err_set(e, errno == ENOENT ? ST_NOT_FOUND : ST_INVALID,
+			"%s: %s; expected a sweep file", path, strerror(errno));
 	else if (!feof(f))
 		st = err_set(e, ST_INVALID, "%s: larger than 16 MiB; expected a sweep file", path);
 	else if (text.failed)
@@ -484,16 +486,18 @@ enum status plan_read_file(struct plan *p, const char *path, struct err *e)
 enum status plan_add_axis(struct plan *p, const char *name_eq_list, struct err *e)
 {
 	const char *eq = strchr(name_eq_list, '='), *item;
-	struct place at = {"command line", 0, 0};
+	char name[64], given[160];
+	struct place at = {given, 1, 1};
+	const struct place whole = {"command line", 0, 0};
 	struct plan_axis *a;
-	char name[64];
 	enum status st;
 
+	snprintf(given, sizeof(given), "-L %s", name_eq_list);
 	if (!eq || eq == name_eq_list || !eq[1])
 		return bad(&at, e, name_eq_list,
 			"expected NAME=VALUE,VALUE,…, as power_limit=250W,200W");
 	snprintf(name, sizeof(name), "%.*s", (int)(eq - name_eq_list), name_eq_list);
-	st = new_axis(p, name, &at, &a, e);
+	st = new_axis(p, name, &whole, &a, e);
 	for (item = eq + 1; item && !st;) {
 		const char *comma = strchr(item, ',');
 		size_t n = comma ? (size_t)(comma - item) : strlen(item);
@@ -503,6 +507,7 @@ enum status plan_add_axis(struct plan *p, const char *name_eq_list, struct err *
 			return bad(&at, e, item, "longer than 1023 bytes");
 		memcpy(text, item, n);
 		text[n] = '\0';
+		at.col = (int)(item - name_eq_list) + 1;
 		if (!*str_trim(text))
 			return bad(&at, e, name_eq_list, "an empty value");
 		st = add_value(a, str_trim(text), &at, e);

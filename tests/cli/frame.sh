@@ -50,6 +50,29 @@ for c in $(wattlaw help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'); do
 	done
 done
 
+# a file that is not there: one line that names it and says what was expected, and nothing is made
+missing() # COMMAND...
+{
+	try "$@"
+	is "$code" 2 "$1 $2 $3: a missing file is bad input"
+	is "$(printf '%s\n' "$err" | wc -l):$(ls)" "1:$was" "in one line, and nothing is made"
+	has "$err" gone "and the file is named"
+}
+export WATTLAW_DB=$PWD/gone.db
+was=$(ls)
+missing wattlaw sweep gone.ini
+missing wattlaw sweep "$SOURCE_ROOT/examples/v100-caps.ini" --simulate gone.ini
+missing wattlaw fit ''
+missing wattlaw predict ''
+missing wattlaw report ''
+missing wattlaw export csv
+missing wattlaw import csv gone.csv
+missing wattlaw sim exec --gpus v100:1 --scenario gone.ini -- true
+missing wattlaw sim site --gpus 4 --classes gone.ini --jobs gone.csv
+try wattlaw sweep -L power_limit=250W,20Q -- true
+is "$code" 2 "a bad value on the command line"
+has "$err" "-L power_limit=250W,20Q:1:18: '20Q' is not a power; write it as 200W" "is pointed at"
+
 try wattlaw version extra
 is "$code" 2 "an operand too many is a usage error"
 try env NO_COLOR=1 wattlaw nothing

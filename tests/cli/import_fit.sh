@@ -3,7 +3,7 @@
 
 export WATTLAW_DB=$PWD/w.db
 try wattlaw fit
-is "$code" 1 "fit without a store fails"
+is "$code" 2 "fit without a store fails"
 has "$err" "no store yet" "and says what to do first"
 
 # time = 2 * (p/100)^-0.5 and energy = 100 * (p/100)^0.5, exactly; a second workload without energy.
@@ -43,7 +43,7 @@ try wattlaw fit --workload bert
 hasnt "$out" "schnet" "--workload leaves the others out"
 
 try wattlaw fit rnus
-is "$code" 1 "an unknown campaign fails"
+is "$code" 2 "an unknown campaign fails"
 has "$err" "did you mean 'runs'" "and the nearest is named"
 
 try wattlaw export csv

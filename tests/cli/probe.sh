@@ -39,7 +39,7 @@ try wattlaw probe --nvml "$BUILD_ROOT/tests/unit/fake/nvml_fake.so" --only nvml
 has "$out" "sees no GPU" "a driver without GPUs is told"
 
 try wattlaw probe --root "$PWD/nowhere"
-is "$code" 1 "a root that is not there fails"
+is "$code" 2 "a root that is not there fails"
 has "$err" "nowhere" "and is named"
 try wattlaw probe extra
 is "$code" 2 "an operand is wrong usage"

@@ -30,7 +30,7 @@ ok $? "the document behind it holds points, laws and bands"
 try wattlaw report -o other.html runs runs
 is "$code" 0 "several campaigns fit on one page"
 try wattlaw report nothing
-is "$code" 1 "an unknown campaign fails"
+is "$code" 2 "an unknown campaign fails"
 [ ! -e nothing ]
 ok $? "and writes nothing"
 

@@ -16,7 +16,7 @@ done
 try wattlaw sim exec --gpus v100:2,a40 -- wattlaw sim state
 like "$out" '3 simulated devices.*Tesla V100.*Tesla V100.*NVIDIA A40' "devices of two kinds"
 try wattlaw sim exec --gpus v1000 -- true
-is "$code" 125 "an unknown device: nothing is run"
+is "$code" 2 "an unknown device: nothing is run"
 has "$err" "did you mean" "and the nearest is named"
 try wattlaw sim exec -- true
 is "$code" 2 "no devices is a usage error"
@@ -55,7 +55,7 @@ is "$code" 0 "a second command finds the devices"
 try wattlaw sim state --json host
 like "$out" '"steps": 0\.0.*"steps": [5-7]\.' "and CUDA_VISIBLE_DEVICES=1 was the second one"
 try wattlaw sim exec --dir host -- sh -c "CUDA_VISIBLE_DEVICES= $job --steps 5"
-is "$code" 1 "no visible device is a failure"
+is "$code" 2 "no visible device is a failure"
 has "$err" "leaves no simulated device" "that says why"
 
 # kill -9 frees the device.

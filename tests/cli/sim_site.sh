@@ -57,7 +57,7 @@ peak=$(printf '%s' "$out" | jq '.policies[0].peak_w < 16 * 250')
 is "$peak" true "GPUs alone: the hosts of the sweep are not counted as theirs"
 printf 'submit,gpus,runtime,class\n0,4,1000,vgg16\n' >other.csv
 try wattlaw sim site -j other.csv -l caps -g 16
-is "$code" 1 "a class without a law is an error"
+is "$code" 2 "a class without a law is an error"
 has "$err" "class 'vgg16'" "that names it"
 try wattlaw sim site -j two.csv -g 16
 is "$code" 2 "classes or laws are needed"

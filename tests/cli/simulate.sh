@@ -35,7 +35,7 @@ ok $? "another seed gives others"
 try wattlaw sweep --db a.db --resume --simulate "$cluster" caps.ini
 has "$err" "0 measured, 0 failed, 0 left" "nothing is left to resume"
 try wattlaw sweep --db a.db --simulate nowhere.ini caps.ini
-is "$code" 1 "a missing cluster is an error"
+is "$code" 2 "a missing cluster is an error"
 has "$err" "nowhere.ini" "that names the file"
 sed 's/job resnet50/job resnet5000/' caps.ini >bad.ini
 try wattlaw sweep --db d.db --simulate "$cluster" bad.ini

@@ -83,7 +83,7 @@ static void test_refuses(void)
 		"a NUL byte is refused");
 	has(e.msg, "f.ini:2:5: a NUL byte", "with its place");
 	is_int(ini_read_file(&ini, "/nonexistent/x.ini", &e), ST_NOT_FOUND, "a missing file");
-	has(e.msg, "cannot open /nonexistent/x.ini: No such file", "is named");
+	has(e.msg, "/nonexistent/x.ini: No such file", "is named");
 	ok(ini_read_file(&ini, "/", &e) != ST_OK, "a directory is refused");
 	has(e.msg, "cannot read /: ", "and named");
 }
