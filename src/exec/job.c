@@ -157,26 +157,48 @@ static int child(const struct spawn *s)
 	return errno;
 }
 
+/* Why exec failed; 0 at the end of the pipe, which exec closed. */
+static int read_report(int fd)
+{
+	ssize_t n;
+	int why;
+
+	do {
+		n = read(fd, &why, sizeof why);
+	} while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof why ? why : 0;
+}
+
 enum status job_spawn(struct job *j, char *const *argv, char *const *envp, bool own_group,
 	int stdout_fd, int stderr_fd, const sigset_t *mask, const sigset_t *defaults, struct err *e)
 {
 	const struct spawn s = {argv, envp, mask, defaults, stdout_fd, stderr_fd, own_group};
 	struct clock *clock = clock_system();
-	volatile int failed = 0;
+	/* The child tells why it could not exec: vfork need not share our memory, and does not
+	 * under some emulators and sanitizers. */
+	int report[2], failed = 0;
 	sigset_t all, old;
 	pid_t pid;
 
+	if (pipe2(report, O_CLOEXEC))
+		return err_errno(e, errno, "cannot make a pipe");
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &old);
 	j->start_ns = clock->now(clock);
 	pid = vfork();
 	if (pid == 0) {
-		failed = child(&s);
+		int why = child(&s);
+
+		(void)!write(report[1], &why, sizeof why);
 		_exit(127);
 	}
 	if (pid < 0)
 		failed = errno;
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+	close(report[1]);
+	if (pid > 0)
+		failed = read_report(report[0]);
+	close(report[0]);
 	if (pid > 0 && failed)
 		(void)waitpid(pid, NULL, 0);
 	if (failed) {
