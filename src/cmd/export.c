@@ -44,13 +44,39 @@ static int unknown_format(const char *name)
 	return CMD_USAGE;
 }
 
+static bool there_is_one(void *arg, const struct run_rec *r)
+{
+	(void)r;
+	*(bool *)arg = true;
+	return false;
+}
+
+/* c->id stays 0 for every run: asked for as "all", or nothing but runs of `wattlaw run` is there.
+ */
+static enum status choose(struct store *s, const char *name, struct campaign_info *c, struct err *e)
+{
+	struct err none = ERR_INIT;
+	bool runs = false;
+	enum status st;
+
+	if (name && !strcmp(name, "all"))
+		return ST_OK;
+	st = store_campaign_find(s, name, c, e);
+	if (st == ST_NOT_FOUND && !name &&
+		store_each_run(s, 0, there_is_one, &runs, &none) == ST_OK && runs) {
+		*e = ERR_INIT;
+		return ST_OK;
+	}
+	return st;
+}
+
 int cmd_export(int argc, char **argv)
 {
 	struct opt_set *set = opt_set_new();
 	struct str more = STR_INIT, text = STR_INIT;
 	struct opt_help help = {
 		.usage = "wattlaw export [options] FORMAT [CAMPAIGN]",
-		.summary = "Write the runs of a campaign (the latest; \"all\" for every one) in "
+		.summary = "Write the runs of a campaign (the latest; \"all\" for every run) in "
 			   "another format.",
 	};
 	struct export_cmd o = {0};
@@ -77,8 +103,7 @@ int cmd_export(int argc, char **argv)
 		goto out;
 	}
 	if (store_open(store_default_path(o.db), false, &s, &e) ||
-		((argc - i == 1 || strcmp(argv[i + 1], "all")) &&
-			store_campaign_find(s, argc - i > 1 ? argv[i + 1] : NULL, &c, &e)) ||
+		choose(s, argc - i > 1 ? argv[i + 1] : NULL, &c, &e) ||
 		f->write(s, c.id, &text, &e)) {
 		code = cmd_fail(&e);
 		goto out;

@@ -217,7 +217,7 @@ void shard_put_trailer(struct shard *s)
 struct salvage {
 	enum launch_mode mode;
 	char run_id[64], host[256], marks_dir[4096];
-	bool have_head, have_template;
+	bool have_head, have_template, over;
 	int64_t mono_ns, real_ns, period_ns;
 	uint64_t ticket;
 	struct run_rec template;
@@ -332,9 +332,10 @@ static void read_frame(struct salvage *v, const struct shard_frame *f)
 	bool on;
 	int parent;
 
-	if (f->type == SHARD_HEADER && !v->have_head && !read_head(v, &w))
-		return;
-	if (!v->have_head)
+	/* A second header begins a second copy, or another shard put behind this one. */
+	if (f->type == SHARD_HEADER && v->have_head)
+		v->over = true;
+	if (v->over || (f->type == SHARD_HEADER && !read_head(v, &w)) || !v->have_head)
 		return;
 	switch (f->type) {
 	case SHARD_DEVICE:

@@ -103,4 +103,9 @@ try wattlaw run --progress '(' -- true
 is "$code" 2 "a bad expression is a usage error"
 
 is "$(find "$PWD" -name '*.shard*' | wc -l)" 0 "no shard is left behind"
+try wattlaw export jsonl --db plain.db
+is "$code" 2 "options come before the format"
+wattlaw run -q --db plain.db --sensors none -- true 2>/dev/null
+try wattlaw export --db plain.db jsonl
+is "$(printf '%s\n' "$out" | jq -r .schema)" wattlaw.run/1 "without a campaign export writes the plain runs"
 done_testing

@@ -1,4 +1,4 @@
-# R1, R2: the GPU has no energy counter (before Volta, virtual GPUs): power is integrated, nothing crashes.
+# R1: the GPU has no energy counter (before Volta, virtual GPUs): power is integrated.
 . "$(dirname "$0")/situation.sh"
 
 gpu_run 2 <<'END'

@@ -1,5 +1,5 @@
-# R37, R38: energy_uj is root's alone since Linux 5.10, or was opened and closed again at a restart: the state is
-# shown with the command that opens it, GPUs are still measured, and nothing becomes 0.
+# R37: energy_uj is root's alone since Linux 5.10: the state is shown with the command that opens it, what can be
+# read is still measured, and nothing becomes 0.
 . "$(dirname "$0")/situation.sh"
 
 chmod 755 .

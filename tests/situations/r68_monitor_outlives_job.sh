@@ -1,21 +1,6 @@
-# R66, R68: the wrapper hides the job's exit code (jpwr, variorum); the monitor keeps things alive after the job
-# died (codecarbon #305).
+# R68: the monitor keeps things alive after the job died (codecarbon #305).
 . "$(dirname "$0")/situation.sh"
 export WATTLAW_SENSORS=none
-
-for c in 0 1 3 125 126 127 200 255; do
-	try wattlaw run -q -- sh -c "exit $c"
-	is "$code" "$c" "exit code $c"
-done
-for s in HUP:129 INT:130 ILL:132 ABRT:134 SEGV:139 TERM:143; do
-	try wattlaw run -q -- sh -c "kill -${s%:*} \$\$"
-	is "$code" "${s#*:}" "killed by SIG${s%:*}: ${s#*:}"
-done
-mkdir directory
-try wattlaw run -q -- ./directory
-is "$code" 126 "a directory cannot be executed: 126"
-try wattlaw run -q -- ''
-is "$code" 127 "the empty command is not found: 127"
 
 start=$(date +%s%N)
 try wattlaw run -q -- sh -c 'kill -SEGV $$'
