@@ -14,6 +14,7 @@ import sys
 import numpy as np
 import torch
 
+import graphs
 import networks
 from hashed import PICKS, Params, below
 
@@ -28,8 +29,16 @@ NETWORKS = {
     "bert_classification": ("adamw", 5e-4),
     "distilbert": ("adamw", 1e-3),
     "gpt2": ("adamw", 1e-3),
+    "schnet": ("adam", 1e-3),
+    "dimenet": ("adam", 1e-3),
+    "pna": ("adam", 1e-3),
+    "nnconv": ("adam", 1e-3),
 }
 VALUES = 4  # of each gradient
+
+
+def function_of(name):
+    return getattr(networks, name, None) or getattr(graphs, name)
 
 
 def optimizer(kind, lr, P):
@@ -58,7 +67,7 @@ def clearest(network, tries=60):
 
 def write(name, out, seed=None):
     kind, lr = NETWORKS[name]
-    network = getattr(networks, name)
+    network = function_of(name)
     if seed is None:
         seed = clearest(network)
     P = Params(seed)

@@ -162,6 +162,7 @@ UNARY(UN_SILU)
 UNARY(UN_SSP)
 UNARY(UN_SQUARE)
 UNARY(UN_EXP)
+UNARY(UN_SIN)
 
 static void unary_UN_SQRT(struct net *n)
 {
@@ -386,6 +387,7 @@ const struct ops_case ops_cases[] = {
 	{"square", unary_UN_SQUARE},
 	{"square root", unary_UN_SQRT},
 	{"exp", unary_UN_EXP},
+	{"sine", unary_UN_SIN},
 	{"add", add_same},
 	{"subtract", sub_same},
 	{"multiply", mul_same},

@@ -23,14 +23,6 @@ double basis_envelope(double x, int exponent)
 	return x < 1 ? 1 / x + a * xp + b * xp * x + c * xp * x * x : 0;
 }
 
-void basis_radial(double d, double cutoff, int n_radial, int exponent, float *out)
-{
-	double x = d / cutoff, env = basis_envelope(x, exponent);
-
-	for (int n = 1; n <= n_radial; n++)
-		out[n - 1] = (float)(env * sin(n * M_PI * x));
-}
-
 /* Near zero the upward recurrence loses everything to cancellation: the leading term x^l/(2l+1)!!
  * with its first correction takes over. */
 double basis_bessel(int l, double x)

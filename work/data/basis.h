@@ -15,8 +15,6 @@ double basis_cosine(double d, double cutoff);
 /* Envelope of DimeNet: 1/x + a x^(p−1) + b x^p + c x^(p+1) at x = d/cutoff with p = exponent + 1,
  * a = −(p+1)(p+2)/2, b = p(p+2), c = −p(p+1)/2; value and two derivatives vanish at 1. */
 double basis_envelope(double x, int exponent);
-/* envelope(d/c)·sin(nπ d/c), n = 1 … n_radial (DimeNet) → out[n_radial] */
-void basis_radial(double d, double cutoff, int n_radial, int exponent, float *out);
 /* j_l(z_ln d/c)·Y_l0(angle)·norm·envelope, l = 0 … n_spherical−1, n = 1 … n_radial (DimeNet) →
  * out[l·n_radial + n−1]. z_ln: n-th zero of j_l; norm = sqrt(2/j_{l+1}²(z_ln)). */
 struct basis_sph {

@@ -5,6 +5,8 @@
 #include "data/basis.h"
 #include "data/molecule.h"
 
+#define ENVELOPE 5 /* DimeNet's exponent: p = 6 */
+
 static const char *const symbols[] = {"", "H", "He", "Li", "Be", "B", "C", "N", "O", "F", "Ne",
 	"Na", "Mg", "Al", "Si", "P", "S", "Cl", "Ar", "K", "Ca", "Sc", "Ti", "V", "Cr", "Mn", "Fe",
 	"Co", "Ni", "Cu", "Zn", "Ga", "Ge", "As", "Se", "Br", "Kr", "Rb", "Sr", "Y", "Zr", "Nb",
@@ -82,7 +84,7 @@ static struct sizes count(const struct data *d, const struct molecule *m, int64_
 struct graph {
 	const struct data_spec *spec;
 	int32_t *z, *mol, *src, *dst, *kj, *ji;
-	float *dist, *cut, *rbf, *radial, *sph, *amp, *att;
+	float *dist, *cut, *rbf, *env, *sph, *amp, *att;
 	int64_t atom, edge, triplet;
 	struct basis_sph basis;
 	double degree_log_mean;
@@ -99,8 +101,8 @@ static void add_edge(struct graph *g, const struct molecule *m, int j, int i)
 	g->cut[e] = (float)basis_cosine(d, c);
 	if (g->rbf)
 		basis_gaussian(d, c, g->spec->gaussians, g->rbf + e * g->spec->gaussians);
-	if (g->radial)
-		basis_radial(d, c, g->spec->radial, 5, g->radial + e * g->spec->radial);
+	if (g->env)
+		g->env[e] = (float)basis_envelope(d / c, ENVELOPE);
 }
 
 /* Triplets k → j → i of one molecule, whose edges are numbered by id[j][i] = edge j → i. */
@@ -186,11 +188,11 @@ static bool make_arrays(struct graph *g, struct sizes s, struct batch *b)
 		return false;
 	if (!sp->triplets)
 		return true;
-	g->radial = ARRAY(b, "radial", DT_F32, ne, sp->radial);
+	g->env = ARRAY(b, "env", DT_F32, ne, 1);
 	g->sph = ARRAY(b, "sph", DT_F32, nt, (int64_t)sp->spherical * sp->radial);
 	g->kj = ARRAY(b, "kj", DT_I32, nt);
 	g->ji = ARRAY(b, "ji", DT_I32, nt);
-	if (!g->radial || !g->sph || !g->kj || !g->ji)
+	if (!g->env || !g->sph || !g->kj || !g->ji)
 		return false;
 	memset(g->kj, 0xff, (size_t)nt * sizeof(*g->kj));
 	memset(g->ji, 0xff, (size_t)nt * sizeof(*g->ji));
@@ -207,7 +209,7 @@ int graph_fill(
 	if (!target || !make_arrays(&g, count(d, m, n), b))
 		return fault_set(f, "out of memory for a batch of %lld molecules", (long long)n);
 	if (d->spec.triplets)
-		basis_sph_init(&g.basis, d->spec.spherical, d->spec.radial, 5);
+		basis_sph_init(&g.basis, d->spec.spherical, d->spec.radial, ENVELOPE);
 	for (int64_t i = 0; i < n; i++) {
 		add_molecule(&g, &m[i], (int32_t)i);
 		target[i] = (float)((m[i].target - d->info.target_mean) / d->info.target_std);

@@ -10,7 +10,8 @@
  *   rbf    f32 (E,G)  Gaussians of the distance, if spec.gaussians
  *   target f32 (N,1)  standardised
  *   amp, att f32 (A,1) degree scalers of PNA, if spec.degrees
- *   radial f32 (E,R), sph f32 (T,S·R), kj i32 (T), ji i32 (T): if spec.triplets (DimeNet)
+ *   env    f32 (E,1) envelope of the distance, sph f32 (T,S·R), kj i32 (T), ji i32 (T):
+ *          if spec.triplets (DimeNet)
  */
 #ifndef WORK_DATA_MOLECULE_H
 #define WORK_DATA_MOLECULE_H

@@ -3,7 +3,8 @@
  * Messages live on directed edges j → i and hear edges k → j through the distance and the angle at
  * j, in spherical Bessel functions and harmonics. Published size: hidden 128, 6 blocks, bilinear 8,
  * spherical 7, radial 6, cutoff 5 Å. Names follow PyTorch Geometric's DimeNet; frequencies of the
- * radial basis are fixed at nπ; lin_bil.weight row b·H + i, column l is its W[i][b][l].
+ * radial basis start at nπ and are trained (rbf.freq.weight); lin_bil.weight row b·H + i, column l
+ * is its W[i][b][l].
  */
 #include "models/graph.h"
 
@@ -27,12 +28,24 @@ static struct tensor *residual(struct net *n, struct tensor *x, int h)
 	return nn_add(n, x, dense(n, "lin2", dense(n, "lin1", x, h), h));
 }
 
-/* x (E,H) → (E,H) */
-static struct tensor *interaction(
-	struct net *n, const struct model_cfg *c, const struct graph_in *g, struct tensor *x)
+/* (E,R): envelope(d/c)·sin(f_n d/c), the frequencies f_n trained from nπ on */
+static struct tensor *radial_basis(
+	struct net *n, const struct model_cfg *c, const struct graph_in *g)
+{
+	struct tensor *x = nn_axpb(n, g->dist, (float)(1 / c->cutoff), 0);
+
+	x = nn_linear(n, "rbf.freq", x, c->gaussians, false, (struct init){INIT_MULTIPLES, M_PI});
+	x = nn_mul(n, nn_unary(n, x, UN_SIN), g->env);
+	net_mark(n, "radial", x);
+	return x;
+}
+
+/* x, radial basis (E,H), (E,R) → (E,H) */
+static struct tensor *interaction(struct net *n, const struct model_cfg *c,
+	const struct graph_in *g, struct tensor *x, struct tensor *radial)
 {
 	int h = c->hidden;
-	struct tensor *rbf = nn_linear(n, "lin_rbf", g->radial, h, false, XAVIER(c->gaussians, h));
+	struct tensor *rbf = nn_linear(n, "lin_rbf", radial, h, false, XAVIER(c->gaussians, h));
 	struct tensor *sbf = nn_linear(n, "lin_sbf", g->sph, BILINEAR, false, XAVIER(42, BILINEAR));
 	struct tensor *ji = dense(n, "lin_ji", x, h), *kj = dense(n, "lin_kj", x, h), *y;
 
@@ -60,12 +73,12 @@ static struct tensor *interaction(
 }
 
 /* messages x (E,H) → atoms (A,1) */
-static struct tensor *output(
-	struct net *n, const struct model_cfg *c, const struct graph_in *g, struct tensor *x)
+static struct tensor *output(struct net *n, const struct model_cfg *c, const struct graph_in *g,
+	struct tensor *x, struct tensor *radial)
 {
 	static const char *const lin[OUTPUT_LAYERS] = {"lins.0", "lins.1", "lins.2"};
-	struct tensor *rbf = nn_linear(
-		n, "lin_rbf", g->radial, c->hidden, false, XAVIER(c->gaussians, c->hidden));
+	struct tensor *rbf =
+		nn_linear(n, "lin_rbf", radial, c->hidden, false, XAVIER(c->gaussians, c->hidden));
 
 	x = nn_scatter(n, nn_mul(n, x, rbf), g->dst, g->n_atoms);
 	for (int i = 0; i < OUTPUT_LAYERS; i++)
@@ -74,11 +87,12 @@ static struct tensor *output(
 }
 
 /* (E,H): both atoms and the distance */
-static struct tensor *embed(struct net *n, const struct model_cfg *c, const struct graph_in *g)
+static struct tensor *embed(
+	struct net *n, const struct model_cfg *c, const struct graph_in *g, struct tensor *radial)
 {
 	struct tensor *z = nn_embed(n, "emb", g->z, GRAPH_ELEMENTS, c->hidden, NORMAL(1));
 	struct tensor *r =
-		act(n, nn_linear(n, "lin_rbf", g->radial, c->hidden, true, (struct init){0}));
+		act(n, nn_linear(n, "lin_rbf", radial, c->hidden, true, (struct init){0}));
 	struct tensor *x = nn_concat(
 		n, 3, (struct tensor *[]){nn_gather(n, z, g->dst), nn_gather(n, z, g->src), r});
 
@@ -88,20 +102,20 @@ static struct tensor *embed(struct net *n, const struct model_cfg *c, const stru
 static void build(struct net *n, const struct model_cfg *c, const struct batch *b)
 {
 	struct graph_in g = graph_in(n, b);
-	struct tensor *x, *y;
+	struct tensor *radial = radial_basis(n, c, &g), *x, *y;
 
 	net_push(n, "emb");
-	x = embed(n, c, &g);
+	x = embed(n, c, &g, radial);
 	net_pop(n);
 	net_push(n, "output_blocks.0");
-	y = output(n, c, &g, x);
+	y = output(n, c, &g, x, radial);
 	net_pop(n);
 	for (int i = 0; i < c->layers; i++) {
 		net_push(n, "interaction_blocks.%d", i);
-		x = interaction(n, c, &g, x);
+		x = interaction(n, c, &g, x, radial);
 		net_pop(n);
 		net_push(n, "output_blocks.%d", i + 1);
-		y = nn_add(n, y, output(n, c, &g, x));
+		y = nn_add(n, y, output(n, c, &g, x, radial));
 		net_pop(n);
 	}
 	graph_loss(n, &g, nn_scatter(n, y, g.mol, g.n_molecules));

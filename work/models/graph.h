@@ -16,9 +16,9 @@
 
 struct graph_in {
 	struct tensor *z, *mol, *src, *dst; /* i32 (A), (A), (E), (E) */
-	struct tensor *cut, *rbf; /* (E,1), (E,G); rbf NULL without Gaussians */
+	struct tensor *dist, *cut, *rbf; /* (E,1), (E,1), (E,G); rbf NULL without Gaussians */
 	struct tensor *amp, *att; /* (A,1); NULL unless the data have degrees */
-	struct tensor *radial, *sph, *kj, *ji; /* (E,R), (T,SR), (T), (T); NULL without triplets */
+	struct tensor *env, *sph, *kj, *ji; /* (E,1), (T,SR), (T), (T); NULL without triplets */
 	struct tensor *target; /* (N,1) */
 	int64_t n_atoms, n_edges, n_triplets, n_molecules;
 };

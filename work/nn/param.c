@@ -236,6 +236,8 @@ static float initial(const struct param *p, uint64_t seed, uint64_t stream, int6
 		return (float)p->init.a;
 	case INIT_NORMAL:
 		return (float)p->init.a * rng_normal(seed, stream, (uint64_t)i);
+	case INIT_MULTIPLES:
+		return (float)(p->init.a * (double)(i + 1));
 	case INIT_UNIFORM:
 		return (float)p->init.a * (2 * rng_uniform(seed, stream, (uint64_t)i) - 1);
 	}

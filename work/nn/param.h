@@ -12,11 +12,11 @@
 
 #include "ops/ops.h"
 
-enum init_kind { INIT_CONST, INIT_NORMAL, INIT_UNIFORM };
+enum init_kind { INIT_CONST, INIT_NORMAL, INIT_UNIFORM, INIT_MULTIPLES };
 
 struct init {
 	enum init_kind kind;
-	double a; /* value, standard deviation, or bound of [−a, a] */
+	double a; /* value, standard deviation, bound of [−a, a], or a, 2a, 3a … */
 };
 #define INIT_ZERO ((struct init){INIT_CONST, 0})
 #define INIT_ONE  ((struct init){INIT_CONST, 1})

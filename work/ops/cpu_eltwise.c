@@ -123,6 +123,7 @@ static struct unary_kernel unary_kernel(enum unary f)
 	case UN_RECIP:
 		return (struct unary_kernel){recip_f, recip_b};
 	case UN_SQRT:
+	case UN_SIN:
 	case UN_COUNT:
 		break;
 	}

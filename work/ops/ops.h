@@ -118,6 +118,7 @@ enum unary {
 	UN_SQRT, /* of max(x, 0) + eps, eps in args */
 	UN_EXP,
 	UN_RECIP, /* 1/x */
+	UN_SIN,
 	UN_COUNT
 };
 

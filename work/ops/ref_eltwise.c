@@ -81,6 +81,8 @@ static double value(const struct node *nd, double x)
 		return exp(x);
 	case UN_RECIP:
 		return 1 / x;
+	case UN_SIN:
+		return sin(x);
 	case UN_COUNT:
 		break;
 	}
@@ -117,6 +119,8 @@ static double slope(const struct node *nd, double x, double y)
 		return y;
 	case UN_RECIP:
 		return -y * y;
+	case UN_SIN:
+		return cos(x);
 	case UN_COUNT:
 		break;
 	}
