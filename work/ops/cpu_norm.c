@@ -205,6 +205,24 @@ static void over_ranks(const struct node *nd, double *v, int n)
 		nd->ctx->comm->ops->sum_f64(nd->ctx->comm, v, n);
 }
 
+/* The first pixel of each channel; with --sync-bn that of the first sample of all, so that ranks
+ * round as one process does: deep networks magnify a difference in the last bit a million times. */
+static void choose_pivots(const struct node *nd, const struct image *g, double *room, float *pivot)
+{
+	const struct op_ctx *ctx = nd->ctx;
+	int64_t c = padded(nd);
+
+	for (int64_t k = 0; k < c; k++)
+		pivot[k] = tf(nd->in[0])[k / g->b * g->plane * g->b + k % g->b];
+	if (!ctx->sync_bn || !ctx->comm)
+		return;
+	for (int64_t k = 0; k < c; k++)
+		room[k] = ctx->comm->rank ? 0 : pivot[k];
+	over_ranks(nd, room, (int)c);
+	for (int64_t k = 0; k < c; k++)
+		pivot[k] = (float)room[k];
+}
+
 /* Mean and 1/σ of the batch (over all ranks if asked) into out[1], running statistics renewed. */
 static void statistics(struct node *nd, const struct image *g)
 {
@@ -213,33 +231,19 @@ static void statistics(struct node *nd, const struct image *g)
 	float *pivot = (float *)(sum + 2 * c + 1), *mean = tf(nd->out[1]), *rstd = mean + real;
 	float m = nd->a.norm.momentum;
 
+	choose_pivots(nd, g, sum, pivot);
 	memset(sum, 0, 2 * (size_t)c * sizeof(*sum));
 #pragma omp parallel for schedule(static)
-	for (int64_t k = 0; k < g->blocks; k++) {
-		for (int64_t j = 0; j < g->b; j++)
-			pivot[k * g->b + j] = tf(nd->in[0])[k * g->plane * g->b + j];
+	for (int64_t k = 0; k < g->blocks; k++)
 		block_moments(g, tf(nd->in[0]), k, pivot + k * g->b, sum + k * g->b, sq + k * g->b);
-	}
-	for (int64_t k = 0; k < c; k++) { /* to the sum, and squares about the own mean */
-		sq[k] -= sum[k] * sum[k] / count;
-		sum[k] += count * pivot[k];
-	}
-	if (nd->ctx->sync_bn && nd->ctx->comm) {
-		double own = count;
-
-		for (int64_t k = 0; k < c; k++)
-			sq[k] += sum[k] * sum[k] / own;
-		sum[2 * c] = count;
-		over_ranks(nd, sum, (int)(2 * c + 1));
-		count = sum[2 * c];
-		for (int64_t k = 0; k < c; k++)
-			sq[k] -= sum[k] * sum[k] / count;
-	}
+	sum[2 * c] = count;
+	over_ranks(nd, sum, (int)(2 * c + 1));
+	count = sum[2 * c];
 	for (int64_t k = 0; k < real; k++) {
-		double var = sq[k] > 0 ? sq[k] / count : 0;
+		double off = sum[k] / count, var = fmax(sq[k] / count - off * off, 0);
 		float *rm = tf(nd->in[3]) + k, *rv = tf(nd->in[4]) + k;
 
-		mean[k] = (float)(sum[k] / count);
+		mean[k] = (float)(pivot[k] + off);
 		rstd[k] = (float)(1 / sqrt(var + nd->a.norm.eps));
 		*rm += m * (mean[k] - *rm);
 		*rv += m * ((float)(count > 1 ? var * count / (count - 1) : 0) - *rv);
