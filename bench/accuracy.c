@@ -219,12 +219,12 @@ static void dump(enum protocol p, const struct case_list *l)
 
 			printf("%s\t%s\t%s\t%d\t%.9g\t%.9g\t%.9g\t%.6g\t%.6g\t%.6g\t%.6g\t%.9g\t%."
 			       "6g\t%.6g"
-			       "\t%.6g\t%.6g",
+			       "\t%.6g\t%.6g\t%.9g",
 				protocol_name(p), l->c[i].group, l->c[i].name,
 				name_is_odd(l->c[i].name), o->x, o->truth, o->pred, e->spread,
 				e->loo, e->gap, e->boot, o->prior, o->prior_sd,
 				interval_score(o->truth, o->plain_lo, o->plain_hi), e->sigma,
-				e->grow);
+				e->grow, o->laws);
 			for (unsigned j = 0; j < o->n_parts; j++)
 				printf("\t%s=%.9g:%.6g", o->part[j].law, o->part[j].ly,
 					o->part[j].loo);

@@ -16,7 +16,7 @@ const char *protocol_name(enum protocol p)
 {
 	static const char *const names[PROTOCOL_COUNT] = {"caps-loo", "caps-3probe", "clock-loo",
 		"scale-last", "joint-holdout", "caps-loo-power", "caps-loo-energy",
-		"clock-loo-power", "clock-loo-energy"};
+		"clock-loo-power", "clock-loo-energy", "caps-3probe-power", "caps-3probe-energy"};
 
 	return names[p];
 }

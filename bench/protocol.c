@@ -121,6 +121,9 @@ static int ask(struct test_case *c, const struct selection *s, const struct prio
 	o->plain_hi = log(p.power_law.hi);
 	predict_parts(s, x, &o->parts);
 	o->prior = o->prior_sd = NAN;
+	o->laws = o->pred;
+	if (prior && predict_at(s, x, 0.9, &p, NULL) == ST_OK)
+		o->laws = log(p.y.value);
 	if (prior)
 		o->prior = prior_log(prior, &s->series, x, &o->prior_sd);
 	for (unsigned j = 0; j < s->n_fits; j++) {
@@ -177,28 +180,28 @@ out:
 }
 
 /* Curves of every other network on the same device (the same group). */
-static struct prior *others(
-	const struct test_case *c, const struct case_list *all, double lo, double hi)
+static struct prior *others(const struct test_case *c, const struct case_list *all, enum quantity q,
+	double lo, double hi)
 {
 	struct prior *p = mem_calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
-	prior_init(p, FACTOR_POWER_LIMIT, QTY_TIME, c->group, lo, hi);
+	prior_init(p, FACTOR_POWER_LIMIT, q, c->group, lo, hi);
 	for (size_t i = 0; i < all->n; i++) {
 		const struct test_case *o = &all->c[i];
 		struct series d;
 
 		if (strcmp(o->group, c->group) || !strcmp(o->network, c->network))
 			continue;
-		if (series_build(o->obs, o->n, FACTOR_POWER_LIMIT, QTY_TIME, &d, NULL) == ST_OK)
+		if (series_build(o->obs, o->n, FACTOR_POWER_LIMIT, q, &d, NULL) == ST_OK)
 			prior_add(p, &d);
 	}
 	return p;
 }
 
 /* Lowest, middle and highest cap are known; the others are asked. */
-static int run_3probe(struct test_case *c, const struct case_list *all)
+static int run_3probe(struct test_case *c, const struct case_list *all, enum quantity q)
 {
 	unsigned n = 0;
 	double *lv = levels(c, FACTOR_POWER_LIMIT, &n);
@@ -211,8 +214,8 @@ static int run_3probe(struct test_case *c, const struct case_list *all)
 		goto out;
 	for (unsigned i = 0; i < n; i++)
 		hidden[i] = i != 0 && i != n / 2 && i + 1 != n;
-	prior = others(c, all, lv[0], lv[n - 1]);
-	s = fit_rest(c, FACTOR_POWER_LIMIT, QTY_TIME, lv, n, hidden);
+	prior = others(c, all, q, lv[0], lv[n - 1]);
+	s = fit_rest(c, FACTOR_POWER_LIMIT, q, lv, n, hidden);
 	if (!prior)
 		rc = -1;
 	for (unsigned i = 0; s && i < n && rc == 0; i++)
@@ -369,7 +372,11 @@ int case_run(enum protocol p, struct test_case *c, const struct case_list *all)
 	case CLOCK_LOO:
 		return run_loo(c, FACTOR_CLOCK, QTY_TIME);
 	case CAPS_3PROBE:
-		return run_3probe(c, all);
+		return run_3probe(c, all, QTY_TIME);
+	case CAPS_3PROBE_POWER:
+		return run_3probe(c, all, QTY_POWER);
+	case CAPS_3PROBE_ENERGY:
+		return run_3probe(c, all, QTY_ENERGY);
 	case SCALE_LAST:
 		return run_scale(c);
 	case JOINT_HOLDOUT:

@@ -20,6 +20,8 @@ enum protocol {
 	CAPS_LOO_ENERGY,
 	CLOCK_LOO_POWER,
 	CLOCK_LOO_ENERGY,
+	CAPS_3PROBE_POWER,
+	CAPS_3PROBE_ENERGY,
 	PROTOCOL_COUNT
 };
 
@@ -31,6 +33,7 @@ struct outcome {
 			 */
 	struct error_parts parts;
 	double prior, prior_sd; /* conditional curve alone */
+	double laws; /* the laws without it */
 	struct {
 		const char *law;
 		double ly, loo;

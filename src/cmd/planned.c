@@ -111,7 +111,8 @@ static bool same_text(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-struct prior *planned_prior(const struct law_set *all, const struct law_group *g, enum factor f)
+struct prior *planned_prior(
+	const struct law_set *all, const struct law_group *g, enum factor f, enum quantity q)
 {
 	struct prior *p = NULL;
 	double lo = INFINITY, hi = -INFINITY;
@@ -125,15 +126,16 @@ struct prior *planned_prior(const struct law_set *all, const struct law_group *g
 	p = mem_calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
-	prior_init(p, f, QTY_TIME, g->device, lo, hi);
+	prior_init(p, f, q, g->device, lo, hi);
 	for (size_t i = 0; i < all->n_groups; i++) {
 		const struct law_group *o = &all->groups[i];
 		struct series s;
 
 		if (!same_text(o->device, g->device) || !same_text(o->label, g->label) ||
-			same_text(o->workload, g->workload))
+			same_text(o->workload, g->workload) ||
+			(q != QTY_TIME && !same_text(o->scope, g->scope)))
 			continue;
-		if (law_group_series(o, f, QTY_TIME, &s) == ST_OK)
+		if (law_group_series(o, f, q, &s) == ST_OK)
 			prior_add(p, &s);
 	}
 	if (p->n_curves >= 3)

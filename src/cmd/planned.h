@@ -34,10 +34,11 @@ enum status planned_ask(const struct law_group *g, const struct model *m, const 
 	const struct planned_work *w, const struct cost_terms *terms, struct planned *out,
 	struct err *e);
 
-/* Curves of time of the other workloads of the set on the same kind of device, for factor f. Free
- * with mem_free. NULL when there are fewer than 3 or no memory. Measured, simulated and imported
- * runs are not mixed. */
-struct prior *planned_prior(const struct law_set *all, const struct law_group *g, enum factor f);
+/* Curves of q of the other workloads of the set on the same kind of device, for factor f. Free with
+ * mem_free. NULL when there are fewer than 3 or no memory. Measured, simulated and imported runs
+ * are not mixed, nor power and energy of different scopes. */
+struct prior *planned_prior(
+	const struct law_set *all, const struct law_group *g, enum factor f, enum quantity q);
 
 /* g per kWh out of a number or a CSV file with a column g_per_kwh (or carbon_intensity): its mean.
  */

@@ -214,10 +214,13 @@ static void reply_make(const struct question *q, const struct law_set *all,
 
 	memset(r, 0, sizeof(*r));
 	r->group = g;
-	for (int f = 0; q->o->prior && f < FACTOR_COUNT && !r->prior; f++)
-		if (isfinite(q->x[f]) && f != FACTOR_WORKERS)
-			r->prior = planned_prior(all, g, (enum factor)f);
-	opts.prior = r->prior;
+	for (int k = 0; q->o->prior && k < QTY_COUNT; k++) {
+		for (int f = 0; f < FACTOR_COUNT && !r->prior[k]; f++)
+			if (isfinite(q->x[f]) && f != FACTOR_WORKERS)
+				r->prior[k] =
+					planned_prior(all, g, (enum factor)f, (enum quantity)k);
+		opts.prior[k] = r->prior[k];
+	}
 	r->st = model_fit_workload(g->obs, g->n, &opts, &r->model, &r->e);
 	if (r->st == ST_OK)
 		r->st = planned_ask(g, r->model, q->x, &q->work, &q->terms, &r->plan, &r->e);
@@ -226,7 +229,8 @@ static void reply_make(const struct question *q, const struct law_set *all,
 static void reply_release(struct reply *r)
 {
 	model_release(r->model);
-	mem_free(r->prior);
+	for (int k = 0; k < QTY_COUNT; k++)
+		mem_free(r->prior[k]);
 }
 
 /* Exit code of several answers: all 0, none 4 (or what went wrong), some 3. */

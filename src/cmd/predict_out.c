@@ -120,9 +120,19 @@ static void evidence_line(const struct reply *r, struct str *out)
 			? "product of separate laws: their interplay is not known"
 		: !strcmp(a->family, "prior") ? "laws and curves of other workloads"
 					      : "several laws combined");
-	if (r->prior && !strcmp(a->family, "prior"))
-		str_addf(out, " (%u curves on %s; --no-prior leaves them out)", r->prior->n_curves,
-			r->prior->device);
+	if (a->from_prior) {
+		const char *device = NULL;
+
+		str_add(out, " (");
+		for (int k = 0; k < QTY_COUNT; k++) {
+			if (!(a->from_prior & QTY_BIT(k)))
+				continue;
+			str_addf(out, "%s%u of %s", device ? ", " : "", r->prior[k]->n_curves,
+				quantity_name((enum quantity)k));
+			device = r->prior[k]->device;
+		}
+		str_addf(out, " on %s; --no-prior leaves them out)", device);
+	}
 	str_addf(out, "; %g %% intervals\n", 100 * a->y[QTY_TIME].level);
 	if (*r->plan.warning)
 		str_addf(out, "  note: %s\n", r->plan.warning);
@@ -194,6 +204,20 @@ static json_t *cost_json(const struct question *q, const struct cost *c, bool *f
 	return j;
 }
 
+/* Curves of other workloads behind each answer; 0 where they took no part. */
+static json_t *prior_json(const struct reply *r, bool *failed)
+{
+	json_t *j = json_object();
+
+	for (int k = 0; k < QTY_COUNT; k++) {
+		bool used = r->st == ST_OK && (r->plan.per_unit.from_prior & QTY_BIT(k));
+
+		set(j, quantity_name((enum quantity)k),
+			json_integer(used ? r->prior[k]->n_curves : 0), failed);
+	}
+	return j;
+}
+
 static json_t *reply_json(const struct question *q, const struct reply *r, bool *failed)
 {
 	const struct planned *p = &r->plan;
@@ -225,7 +249,7 @@ static json_t *reply_json(const struct question *q, const struct reply *r, bool 
 	set(j, "evidence", fitted ? json_text(evidence_name(a->evidence)) : json_null(), failed);
 	set(j, "distance", fitted ? json_number(a->distance) : json_null(), failed);
 	set(j, "family", good ? json_text(a->family) : json_null(), failed);
-	set(j, "prior_curves", json_integer(r->prior ? r->prior->n_curves : 0), failed);
+	set(j, "prior_curves", prior_json(r, failed), failed);
 	set(j, "scaling", fitted ? json_text(scaling_name(r->model->scaling)) : json_null(),
 		failed);
 	set(j, "reason", good ? json_null() : json_text(r->e.msg), failed);

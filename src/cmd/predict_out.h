@@ -31,7 +31,7 @@ struct question {
 struct reply {
 	const struct law_group *group;
 	struct model *model;
-	struct prior *prior;
+	struct prior *prior[QTY_COUNT];
 	struct planned plan;
 	enum status st;
 	struct err e;

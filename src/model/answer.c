@@ -38,6 +38,14 @@ static void note_evidence(struct answer *out, const struct prediction *p, enum f
 	}
 }
 
+static void note_prior(struct answer *out, const struct prediction *p, enum quantity q)
+{
+	if (strcmp(p->family, "prior") != 0)
+		return;
+	out->family = p->family;
+	out->from_prior |= QTY_BIT(q);
+}
+
 /* Product of independent relative errors: their scales add in squares on ln y. */
 static struct interval spread_out(double ly, double half, double level)
 {
@@ -67,7 +75,7 @@ static enum status one_factor(
 
 		if (!s)
 			continue;
-		st = predict_with_prior(&s->sel, m->opts.prior, x, m->opts.level, &p, e);
+		st = predict_with_prior(&s->sel, m->opts.prior[q], x, m->opts.level, &p, e);
 		note_evidence(out, &p, f);
 		if (st == ST_INVALID)
 			return st;
@@ -75,8 +83,7 @@ static enum status one_factor(
 			continue;
 		worst = ST_OK;
 		out->y[q] = p.y;
-		if (!strcmp(p.family, "prior"))
-			out->family = p.family;
+		note_prior(out, &p, (enum quantity)q);
 	}
 	return out->evidence == EVIDENCE_REFUSED ? ST_RANGE : worst;
 }
@@ -102,7 +109,7 @@ static enum status many_factors(
 				known[q] = false;
 				continue;
 			}
-			if (predict_with_prior(&s->sel, m->opts.prior, x[f], m->opts.level, &p,
+			if (predict_with_prior(&s->sel, m->opts.prior[q], x[f], m->opts.level, &p,
 				    e) == ST_INVALID)
 				return ST_INVALID;
 			if (q == QTY_TIME || p.evidence == EVIDENCE_REFUSED)
@@ -110,6 +117,7 @@ static enum status many_factors(
 			if (p.evidence == EVIDENCE_REFUSED)
 				return ST_RANGE;
 			half = 0.5 * log(p.y.hi / p.y.lo);
+			note_prior(out, &p, (enum quantity)q);
 			shift[q] += log(p.y.value) - combine_log(&s->sel, m->base[f], NULL);
 			var[q] += half * half;
 		}
@@ -131,6 +139,7 @@ static void use_joint(const struct model *m, const double *x, struct answer *out
 
 	joint_eval(&m->joint, x, &t, &pw);
 	out->family = "joint";
+	out->from_prior = 0;
 	out->y[QTY_TIME] = spread_out(log(t), half, m->opts.level);
 	if (!isfinite(pw))
 		return;

@@ -84,9 +84,9 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 
 const struct learned_prior learned_prior = {
 	.noise = 0.015,
-	.blend = 0.5,
+	.blend = {[QTY_TIME] = 0.5, [QTY_POWER] = 0.7, [QTY_ENERGY] = 1},
 	.floor = 0.02,
 	.sd = 1,
 	.spread = 0.5,
-	.q90 = 1.775,
+	.q90 = {[QTY_TIME] = 1.774, [QTY_POWER] = 1.252, [QTY_ENERGY] = 1.561},
 };

@@ -29,8 +29,9 @@ struct learned_factor {
  */
 struct learned_prior {
 	double noise; /* sd of ln y of one probe and of what curves of a device do not share */
-	double blend; /* share of the conditional curve in the geometric mean with the laws */
-	double floor, sd, spread, q90; /* scale of the error, as above */
+	double blend[QTY_COUNT]; /* its share in the geometric mean with the laws */
+	double floor, sd, spread; /* scale of the error, as above */
+	double q90[QTY_COUNT];
 };
 
 extern const struct learned_factor learned_factors[FACTOR_COUNT];

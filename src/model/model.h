@@ -15,8 +15,9 @@
 
 struct model_opts {
 	double level; /* of the intervals; 0 = 0.9 */
-	const struct prior *prior; /* curves of other workloads on the same device; NULL = none.
-				    * Kept: it must outlive the model */
+	/* curves of other workloads on the same device, by quantity; NULL = none. Kept: they must
+	 * outlive the model */
+	const struct prior *prior[QTY_COUNT];
 	unsigned quantities; /* QTY_BIT mask; 0 = all that were measured */
 	unsigned factors; /* FACTOR_BIT mask; 0 = all that vary */
 	enum scaling scaling; /* what the caller knows; UNKNOWN: derived from the batches.
@@ -59,6 +60,7 @@ struct answer {
 	enum evidence evidence;
 	double distance; /* ln distance beyond the evidence */
 	const char *family; /* "combined", "prior", "joint", "product"; borrowed */
+	unsigned from_prior; /* QTY_BIT mask: the curves of other workloads took part */
 	double nearest[FACTOR_COUNT]; /* when refused: the nearest setting that is answered */
 	char reason[256];
 };

@@ -145,7 +145,7 @@ enum status predict_with_prior(const struct selection *s, const struct prior *pr
 {
 	const struct learned_prior *k = &learned_prior;
 	enum status st = predict_at(s, x, level, out, e);
-	double lp, sd, ly, spread, half;
+	double lp, sd, ly, spread, half, blend;
 
 	if (st != ST_OK || !prior || prior->factor != s->series.factor ||
 		prior->quantity != s->series.quantity)
@@ -153,11 +153,13 @@ enum status predict_with_prior(const struct selection *s, const struct prior *pr
 	lp = prior_log(prior, &s->series, x, &sd);
 	if (!isfinite(lp))
 		return st;
-	ly = k->blend * lp + (1 - k->blend) * log(out->y.value);
+	blend = k->blend[prior->quantity];
+	ly = blend * lp + (1 - blend) * log(out->y.value);
 	spread = fabs(lp - log(out->y.value));
 	half = sqrt(k->floor * k->floor + k->sd * k->sd * sd * sd +
 		       k->spread * k->spread * spread * spread) *
-	       k->q90 * stat_normal_quantile(0.5 + 0.5 * level) / stat_normal_quantile(0.95);
+	       k->q90[prior->quantity] * stat_normal_quantile(0.5 + 0.5 * level) /
+	       stat_normal_quantile(0.95);
 	out->y = (struct interval){exp(ly), exp(ly - half), exp(ly + half), level};
 	out->family = "prior";
 	return ST_OK;

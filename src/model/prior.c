@@ -78,6 +78,27 @@ static bool centred(
 	return isfinite(mean) && isfinite(v[n]);
 }
 
+/* A mean and a covariance of few curves are themselves uncertain: Student's t, as for a prediction
+ * from a sample, less the degrees of freedom that the probes have taken (the trace of the ridge
+ * regression's hat matrix; Hastie and Tibshirani 1990). */
+static double few_curves(unsigned n, double cov[LA_MAX][LA_MAX], double noise, unsigned used)
+{
+	double ridge[LA_MAX][LA_MAX], inv[LA_MAX][LA_MAX] = {{0}}, taken = 1;
+
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned j = 0; j < n; j++)
+			ridge[i][j] = cov[i][j] + (i == j ? noise : 0);
+	if (!la_invert_spd(n, ridge, inv))
+		taken += n;
+	else
+		for (unsigned i = 0; i < n; i++)
+			for (unsigned j = 0; j < n; j++)
+				taken += cov[i][j] * inv[j][i];
+	return sqrt(1 + 1.0 / used) *
+	       stat_t_quantile(0.95, (unsigned)fmax(1, floor(used - taken))) /
+	       stat_normal_quantile(0.95);
+}
+
 double prior_log(const struct prior *p, const struct series *s, double x, double *sd)
 {
 	double mu[LA_MAX] = {0}, cov[LA_MAX][LA_MAX] = {{0}}, a[LA_MAX][LA_MAX], rhs[LA_MAX],
@@ -123,10 +144,7 @@ double prior_log(const struct prior *p, const struct series *s, double x, double
 		out += w[i] * (s->ly[i] - level - mu[i]);
 		var -= w[i] * cov[i][n];
 	}
-	/* a mean and a covariance of few curves are themselves uncertain (Student's t, as for a
-	 * prediction from a sample) */
 	if (sd)
-		*sd = sqrt(fmax(var, noise) * (1 + 1.0 / used)) * stat_t_quantile(0.95, used - 1) /
-		      stat_normal_quantile(0.95);
+		*sd = sqrt(fmax(var, noise)) * few_curves(n, cov, noise, used);
 	return out;
 }

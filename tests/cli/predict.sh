@@ -78,6 +78,43 @@ try wattlaw predict --workload probe --power-limit 125W --no-prior
 hasnt "$out" "curves of other workloads" "unless that is switched off"
 has "$out" "energy is unknown" "and unknown energy is said"
 
+# Energy has priors of its own; those of another device, or of simulated runs, are never taken.
+{
+	echo "workload,domain,workers,power_limit_w,gpu,time_s,mean_power_w,energy_j,baseline"
+	for k in 1 2 3 4 5; do
+		for p in 100 125 150 175 200 225 250; do
+			awk -v p=$p -v k=$k 'BEGIN { t = (1+(130+10*k)^4/p^4)^0.25; w = p<190+5*k?p:190+5*k
+				printf "e%d,vision,1,%d,%s,%.9f,%.9f,%.9f,%d\n", k, p, "X2", t, w, t*w, p==250 }'
+		done
+	done
+	for g in X2 Y2; do
+		for p in 100 175 250; do
+			awk -v p=$p -v g=$g 'BEGIN { t = 3*(1+(155/p)^4)^0.25; w = p<203?p:203
+				printf "%s-probe,vision,1,%d,%s,%.9f,%.9f,%.9f,%d\n", g, p, g, t, w, t*w, p==250 }'
+		done
+	done
+} >energy.csv
+try wattlaw import --db e.db csv energy.csv
+try wattlaw predict --db e.db --workload X2-probe --power-limit 125W
+has "$out" "(5 of time, 5 of power, 5 of energy on X2; --no-prior leaves them out)" \
+	"curves of power and energy help likewise, and are counted"
+try wattlaw predict --db e.db --workload X2-probe --power-limit 125W --json
+printf '%s' "$out" | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+t = 3 * (1 + (155 / 125) ** 4) ** 0.25
+assert d["prior_curves"] == {"time": 5, "power": 5, "energy": 5}, d["prior_curves"]
+for k, want in (("time_s", t), ("mean_w", 125), ("energy_j", 125 * t)):
+    assert abs(d[k]["value"] / want - 1) < 0.04, (k, d[k], want)
+'
+ok $? "each within 4 % from three probes"
+try wattlaw predict --db e.db --workload Y2-probe --power-limit 125W --json
+printf '%s' "$out" | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["family"] == "combined" and not any(d["prior_curves"].values()), d'
+ok $? "a device of another kind gets no help from them"
+
 try wattlaw predict --power-limit 140W --json
 printf '%s' "$out" | python3 -c '
 import json, sys
