@@ -75,7 +75,7 @@ static const struct row {
 	{"quiet", NULL, K_FLAG, AT(quiet), 0, 0, NULL, "no progress lines"},
 	{"list", NULL, K_FLAG, AT(list), 0, 0, NULL, "networks with their sizes, then exit"},
 	{"help", NULL, K_FLAG, AT(help), 0, 0, NULL, "this text"},
-	{"version", NULL, K_FLAG, AT(version), 0, 0, NULL, NULL},
+	{"version", NULL, K_FLAG, AT(version), 0, 0, NULL, "the version, then exit"},
 #undef AT
 };
 #define N_ROWS ((int)(sizeof(rows) / sizeof(rows[0])))
@@ -91,8 +91,6 @@ void options_help(void)
 	for (int i = 0; i < N_ROWS; i++) {
 		char left[40];
 
-		if (!rows[i].help)
-			continue;
 		snprintf(left, sizeof(left), "--%s%s%s", rows[i].name, rows[i].arg ? " " : "",
 			rows[i].arg ? rows[i].arg : "");
 		printf("  %-22s %s\n", left, rows[i].help);

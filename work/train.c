@@ -136,15 +136,6 @@ static int evaluate(struct trainer *t, struct result *r, struct fault *f)
 	return rc;
 }
 
-static int64_t steps_wanted(const struct trainer *t)
-{
-	const struct options *o = t->o;
-
-	if (o->epochs)
-		return o->epochs * (loader_steps_per_epoch(t->loader) / o->accumulate);
-	return o->steps ? o->steps : INT64_MAX;
-}
-
 static void mark_step(const struct trainer *t, const struct result *r)
 {
 	wl_step((uint64_t)r->samples);
@@ -167,7 +158,7 @@ static int save(struct trainer *t, struct fault *f)
 static int loop(struct trainer *t, struct progress *p, struct result *last, struct fault *f)
 {
 	const struct options *o = t->o;
-	int64_t want = steps_wanted(t);
+	int64_t want = trainer_steps(t);
 	struct result ev;
 
 	wl_phase_begin("train");
@@ -192,11 +183,34 @@ static int loop(struct trainer *t, struct progress *p, struct result *last, stru
 	return f->set ? -1 : 0;
 }
 
+/* What --target-loss adds to the summary. */
+static void target(const struct trainer *t, double s, const struct result *r)
+{
+	double want = t->o->target_loss, e = wl_energy_j();
+	bool reached = r->loss <= want;
+	char energy[40];
+
+	if (isnan(want))
+		return;
+	if (t->o->json) {
+		snprintf(energy, sizeof(energy), isnan(e) ? "null" : "%.3f", e);
+		printf(",\"target_loss\":%.8g,\"target_reached\":%s", want,
+			reached ? "true" : "false");
+		if (reached)
+			printf(",\"time_to_target_s\":%.6f,\"energy_to_target_j\":%s", s, energy);
+		return;
+	}
+	snprintf(energy, sizeof(energy), isnan(e) ? "energy unknown (not measured)" : "%.1f J", e);
+	if (reached)
+		printf("target loss %g reached after %.2f s, %s\n", want, s, energy);
+	else
+		printf("target loss %g not reached\n", want);
+}
+
 static void summary(const struct trainer *t, const struct progress *p, const struct result *r)
 {
 	double s = now_s() - p->start;
 	int64_t steps = t->step - p->first_step;
-	bool reached = !isnan(t->o->target_loss) && r->loss <= t->o->target_loss;
 	char buf[64];
 
 	if (t->comm.rank)
@@ -206,11 +220,13 @@ static void summary(const struct trainer *t, const struct progress *p, const str
 		       "\"ranks\":%d,\"threads\":%d,\"steps\":%lld,\"samples\":%lld,"
 		       "\"wall_s\":%.6f,\"step_s\":%.9f,\"step_median_s\":%.9f,"
 		       "\"samples_per_s\":%.3f,\"loss\":%.8g,\"allreduce_s\":%.6f,"
-		       "\"gradient_bytes\":%lld,\"flops_per_sample\":%.6g}\n",
+		       "\"gradient_bytes\":%lld,\"flops_per_sample\":%.6g",
 			t->model->name, size_name[t->o->size], t->comm.size, omp_get_max_threads(),
 			(long long)steps, (long long)p->samples, s, steps ? s / (double)steps : 0.0,
 			median_step(p, steps), (double)p->samples / s, r->loss, t->comm.wait_s,
 			(long long)t->ps->n_trainable * 4, t->flops_per_sample);
+		target(t, s, r);
+		printf("}\n");
 		return;
 	}
 	printf("%s %s: %lld steps, %lld samples in %.2f s: %.2f ms/step, %.1f samples/s, loss "
@@ -221,15 +237,7 @@ static void summary(const struct trainer *t, const struct progress *p, const str
 	if (t->comm.size > 1)
 		printf("%d ranks: %.1f %% of the time waiting for sums over ranks\n", t->comm.size,
 			100 * t->comm.wait_s / s);
-	if (reached) {
-		double e = wl_energy_j();
-
-		printf("target loss %g reached after %.2f s, ", t->o->target_loss, s);
-		if (isnan(e))
-			printf("energy unknown (not measured)\n");
-		else
-			printf("%.1f J\n", e);
-	}
+	target(t, s, r);
 }
 
 static int train(struct trainer *t, struct fault *f)

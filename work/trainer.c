@@ -49,8 +49,7 @@ static void set_optim(struct trainer *t)
 		.eps = 1e-8,
 		.decay = isnan(o->weight_decay) ? t->model->weight_decay : o->weight_decay,
 		.clip = o->clip,
-		.warmup = o->warmup,
-		.total = o->steps};
+		.warmup = o->warmup};
 	for (int i = 0; o->optimizer && optim_name[i]; i++)
 		if (!strcmp(optim_name[i], o->optimizer))
 			t->optim.kind = (enum optim_kind)i;
@@ -290,7 +289,19 @@ int trainer_load(struct trainer *t, struct fault *f)
 		return fault_set(f, "out of memory");
 	if (first_net(t, f) || (o->resume && resume(t, f)))
 		return -1;
-	return open_loader(t, f);
+	if (open_loader(t, f))
+		return -1;
+	t->optim.total = trainer_steps(t);
+	return 0;
+}
+
+int64_t trainer_steps(const struct trainer *t)
+{
+	const struct options *o = t->o;
+
+	if (o->epochs)
+		return o->epochs * (loader_steps_per_epoch(t->loader) / o->accumulate);
+	return o->steps ? o->steps : INT64_MAX;
 }
 
 static void bind(struct trainer *t, struct net *n, struct batch *b)

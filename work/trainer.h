@@ -53,6 +53,8 @@ struct trainer {
 /* Network and ranks; then the caller sets the number of threads; then data and parameters. */
 int trainer_start(struct trainer *t, const struct options *o, struct fault *f);
 int trainer_load(struct trainer *t, struct fault *f);
+/* Optimizer steps the options ask for, INT64_MAX without end. */
+int64_t trainer_steps(const struct trainer *t);
 /* One optimizer step. −1 and a fault when the data fail or the loss is not finite. */
 int trainer_step(struct trainer *t, struct result *r, struct fault *f);
 /* Mean loss and metric over the held-out samples. */

@@ -18,8 +18,13 @@ train bert --task sorting
 is "$code $err" "2 wl-train: bert cannot do 'sorting'; its tasks are masked-lm and classification" "a task that is none"
 
 try wl-train --list --size base --json
-is "$code $(jq -rs 'map(select(.network == "resnet50" or .network == "vgg16").parameters) | join(" ")' <<<"$out")" \
-	"0 138357544 25557032" "the published sizes have the published numbers of parameters"
+# torchvision (resnet50, vgg16, inception_v3 with its second classifier), Hugging Face's masked and causal language
+# models, PyTorch Geometric's SchNet; DimeNet has five more elements than there
+is "$code $(jq -rs 'map("\(.network) \(.parameters)") | join(", ")' <<<"$out")" "0 vgg16 138357544, resnet18 11689512, \
+resnet50 25557032, inception_v3 27161264, unet 31037828, bert 109514298, distilbert 66985530, gpt2 124439808, \
+schnet 455809, dimenet 2100710, pna 464561, nnconv 624065" "the published sizes have the published numbers of parameters"
+is "$(jq -rs 'all(.[]; .gradient_bytes == 4 * .parameters and .flops_per_sample > .parameters)' <<<"$out")" true \
+	"gradients have four bytes a parameter, and a sample takes operations"
 is "$(jq -rs 'map(select(.domain == "vision" or .domain == "language" or .domain == "chemistry")) | length' <<<"$out")" 12 \
 	"twelve networks of three domains are listed"
 train resnet18 --precision bf16
@@ -55,7 +60,8 @@ has "$err" "cut.bin: 5000 bytes is not a whole number of records of 3073 bytes" 
 train resnet18 --data label.bin --steps 1
 is "$code $err" "2 wl-train: label.bin: record 0 has label 11, expected 0 to 9" "a label out of range"
 train resnet18 --data absent.bin --steps 1
-is "$code $err" "2 wl-train: absent.bin: No such file or directory" "a file that is not there"
+is "$code" 2 "a file that is not there"
+has "$err" "absent.bin: No such file or directory" "and it is said so"
 
 for i in $(seq 400); do echo "The cat number $i sat on mat $((i % 7)), and slept."; done >text
 train bert --data text --steps 3 --quiet
@@ -77,6 +83,16 @@ printf '1\tgood\n0\tbad\nworse\n' >lines
 train bert --task classification --data lines --steps 1
 is "$code $err" "2 wl-train: lines:3: expected 'label<TAB>text' with a label from 0 to 999" "a line without a label"
 
+train bert --steps 200 --target-loss 3 --quiet --json
+is "$code $(jq '.target_reached and .steps < 200 and .loss <= 3 and .time_to_target_s > 0' <<<"$out")" "0 true" \
+	"--target-loss stops the run and tells the time"
+is "$(jq 'has("energy_to_target_j") and .energy_to_target_j == null' <<<"$out")" true "energy that nobody measured is null"
+train bert --steps 2 --target-loss 0.1 --quiet
+has "$out" "target loss 0.1 not reached" "a target that is not reached is told"
+train resnet18 --steps 50 --lr 1e6 --quiet
+is "$code" 1 "a loss that is not finite is an error"
+like "$err" "step [0-9]+: the loss is -?(nan|inf)" "and the step is named"
+
 train bert --steps 1 --checkpoint no/such/dir/x --quiet
 is "$code" 1 "a checkpoint that cannot be written is an error"
 train bert --steps 2 --checkpoint c --quiet
@@ -85,4 +101,9 @@ is "$code $err" "2 wl-train: c: a checkpoint of bert --size tiny" "a checkpoint 
 train bert --steps 1 --resume c --seed 4
 is "$code $err" "2 wl-train: c: was trained with --seed 1" "a checkpoint of another seed"
 is "$(ls | grep -c '\.tmp$')" 0 "no half-written checkpoint is left"
+
+page=$SOURCE_ROOT/man/wl-train.1.scd
+is "$(sed -nE '/^\*--/p' "$page" | sed -E 's/[_\\*]//g; s/ +$//' | sort)" \
+	"$(wl-train --help | sed -nE 's/^  (--[a-z].*)$/\1/p' | sed -E 's/ {2,}.*//' | sort)" \
+	"the manual page has the options of --help"
 done_testing

@@ -118,15 +118,43 @@ static void test_accumulate(const char *a, const char *b)
 	is_near(apart(a, b), 0, 1e-4, "... and give the same parameters");
 }
 
-static void test_resume(const char *a, const char *b)
-{
-	double l1[6], l2[6];
+#define SIX_STEPS(...)                                                                             \
+	(char *[])                                                                                 \
+	{                                                                                          \
+		"wl-train", __VA_ARGS__, "--seed", "3", "--steps", "6", "--comm", "none", NULL,    \
+			NULL, NULL                                                                 \
+	}
 
-	train(ARGS("bert", "--seed", "3"), l1, 6, a);
-	train(ARGS("bert", "--seed", "3"), l2, 3, b);
-	train(ARGS("bert", "--seed", "3", "--resume", (char *)(uintptr_t)b), l2 + 3, 3, b);
-	ok(!memcmp(l1, l2, sizeof(l1)), "a resumed run has the same losses to the last bit");
+/* Six steps at once, and three and three; argv has room for --resume. */
+static void test_resume(char **argv, const char *what, const char *a, const char *b)
+{
+	double l1[6] = {0}, l2[6] = {1};
+	int end = 0;
+
+	train(argv, l1, 6, a);
+	train(argv, l2, 3, b);
+	while (argv[end])
+		end++;
+	argv[end] = "--resume";
+	argv[end + 1] = (char *)(uintptr_t)b;
+	train(argv, l2 + 3, 3, b);
+	ok(!memcmp(l1, l2, sizeof(l1)), "%s: a resumed run has the same losses to the last bit",
+		what);
 	is_near(apart(a, b), 0, 0, "... and the same parameters and optimizer state");
+}
+
+static void test_resumes(const char *a, const char *b)
+{
+	test_resume(SIX_STEPS("bert"), "AdamW with dropout", a, b);
+	test_resume(SIX_STEPS("gpt2", "--schedule", "cosine", "--warmup", "2", "--clip", "0.5"),
+		"cosine after a warm-up, clipped", a, b);
+	test_resume(SIX_STEPS("resnet18", "--schedule", "linear"),
+		"SGD, linear, running statistics", a, b);
+	test_resume(SIX_STEPS("unet", "--optimizer", "adam", "--accumulate", "2"),
+		"Adam, two batches a step", a, b);
+	test_resume(SIX_STEPS("pna"), "graphs of many sizes", a, b);
+	/* the seventh batch begins an epoch */
+	test_resume(SIX_STEPS("schnet", "--batch", "2048"), "into the second epoch", a, b);
 }
 
 static void test_damaged(const char *a)
@@ -171,7 +199,7 @@ int main(void)
 	for (int i = 0; models[i]; i++)
 		test_backends(models[i]);
 	test_accumulate(a, b);
-	test_resume(a, b);
+	test_resumes(a, b);
 	test_damaged(a);
 	test_nan();
 	unlink(a);

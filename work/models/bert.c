@@ -14,8 +14,8 @@ static struct tensor *embed(
 {
 	struct tensor *ids = model_input(n, b, "ids");
 	struct tensor *x = nn_embed(n, "word", ids, c->data.vocab, c->hidden, NORMAL);
-	struct tensor *pos =
-		nn_embed(n, "position", model_input(n, b, "position"), c->seq, c->hidden, NORMAL);
+	struct tensor *pos = nn_embed(n, "position", model_input(n, b, "position"),
+		model_positions(c), c->hidden, NORMAL);
 
 	x = nn_add(n, x, pos);
 	/* one segment: the first row of the table of two, as a bias */
@@ -141,6 +141,7 @@ static void tokens(const struct model_cfg *c, struct data_spec *s)
 					.ff = 3072,                                                \
 					.seq = 128,                                                \
 					.vocab = 30522,                                            \
+					.positions = 512,                                          \
 					.dropout = 0.1f}},                                         \
 	}
 

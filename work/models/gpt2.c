@@ -27,8 +27,9 @@ static void build(struct net *n, const struct model_cfg *c, const struct batch *
 		nn_embed(n, "wte", model_input(n, b, "ids"), c->data.vocab, c->hidden, NORMAL);
 	struct tensor *wte;
 
-	x = nn_add(
-		n, x, nn_embed(n, "wpe", model_input(n, b, "position"), c->seq, c->hidden, NORMAL));
+	x = nn_add(n, x,
+		nn_embed(n, "wpe", model_input(n, b, "position"), model_positions(c), c->hidden,
+			NORMAL));
 	x = nn_dropout(n, x, c->dropout);
 	for (int i = 0; i < c->layers; i++) {
 		net_push(n, "h.%d", i);
@@ -84,6 +85,7 @@ const struct model model_gpt2 = {
 				.ff = 3072,
 				.seq = 256,
 				.vocab = 50257,
+				.positions = 1024,
 				.dropout = 0.1f}}},
 	.data_spec = tokens,
 	.build = build,

@@ -24,6 +24,7 @@ struct model_cfg {
 	int image; /* pixels */
 	/* language */
 	int hidden, layers, heads, ff, seq, vocab;
+	int positions; /* rows of the table of positions, at least seq; 0: seq */
 	/* graphs */
 	int filters, gaussians;
 	double cutoff;
@@ -54,6 +55,12 @@ struct model {
 
 extern const struct model *const models[]; /* NULL-terminated */
 const struct model *model_find(const char *name);
+
+/* Rows of the table of positions. */
+static inline int model_positions(const struct model_cfg *c)
+{
+	return c->positions > c->seq ? c->positions : c->seq;
+}
 
 /* The input bound to that array of the batch; a fault in the net if there is none. */
 struct tensor *model_input(struct net *n, const struct batch *b, const char *name);
