@@ -98,7 +98,7 @@ static void reads_qm9(void)
 	refuse("2\ngdb 1 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\nC 0 0 0\n", NULL,
 		"ends before the last atom", "a truncated file");
 	refuse("900\n", NULL, ":1: expected a number of atoms", "a molecule too large");
-	refuse("", NULL, "0 molecules", "an empty file");
+	refuse("", NULL, "the file is empty", "an empty file");
 	refuse(methane, "gab", "did you mean gap", "an unknown property");
 }
 

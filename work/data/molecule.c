@@ -32,6 +32,12 @@ static double distance(const struct molecule *m, int i, int j)
 	return sqrt(s);
 }
 
+/* Do i and j share an edge? */
+static bool joined(const struct data *d, const struct molecule *m, int i, int j)
+{
+	return i != j && (!m->edge || (m->edge[i] >> j & 1)) && distance(m, i, j) < d->spec.cutoff;
+}
+
 /* The angle at j between j → i and j → k; atan2 keeps its precision near 0 and π. */
 static double angle_at(const struct molecule *m, int i, int j, int k)
 {
@@ -71,7 +77,7 @@ static struct sizes count(const struct data *d, const struct molecule *m, int64_
 			int64_t degree = 0;
 
 			for (int j = 0; j < m[g].n; j++)
-				degree += i != j && distance(&m[g], i, j) < d->spec.cutoff;
+				degree += joined(d, &m[g], i, j);
 			s.edges += degree;
 			/* k → j → i for every pair of neighbours of j */
 			s.triplets += degree * (degree - 1);
@@ -82,6 +88,7 @@ static struct sizes count(const struct data *d, const struct molecule *m, int64_
 
 /* The arrays being filled, and how far. */
 struct graph {
+	const struct data *data;
 	const struct data_spec *spec;
 	int32_t *z, *mol, *src, *dst, *kj, *ji;
 	float *dist, *cut, *rbf, *env, *sph, *amp, *att;
@@ -143,7 +150,7 @@ static void add_molecule(struct graph *g, const struct molecule *m, int32_t numb
 		g->z[g->atom + i] = m->z[i];
 		g->mol[g->atom + i] = number;
 		for (int j = 0; j < m->n; j++) {
-			if (i == j || distance(m, i, j) >= g->spec->cutoff)
+			if (!joined(g->data, m, i, j))
 				continue;
 			id[j][i] = (int32_t)g->edge;
 			add_edge(g, m, j, i);
@@ -203,7 +210,7 @@ int graph_fill(
 	struct data *d, const struct molecule *m, int64_t n, struct batch *b, struct fault *f)
 {
 	const struct molecule_source *s = d->state;
-	struct graph g = {.spec = &d->spec, .degree_log_mean = s->degree_log_mean};
+	struct graph g = {.data = d, .spec = &d->spec, .degree_log_mean = s->degree_log_mean};
 	float *target = ARRAY(b, "target", DT_F32, n, 1);
 
 	if (!target || !make_arrays(&g, count(d, m, n), b))
@@ -259,7 +266,7 @@ static void survey(struct data *d, struct molecule_source *s)
 
 			d->info.max_z = m.z[i] > d->info.max_z ? m.z[i] : d->info.max_z;
 			for (int j = 0; j < m.n; j++)
-				degree += i != j && distance(&m, i, j) < d->spec.cutoff;
+				degree += joined(d, &m, i, j);
 			logs += log(degree + 1);
 		}
 	}
@@ -280,7 +287,7 @@ int data_open_molecule(struct data *d, struct fault *f)
 		return fault_set(f, "out of memory");
 	s->seed = d->spec.seed;
 	d->info.targets = 1;
-	rc = d->spec.path ? molecule_read_xyz(d, s, f) : molecule_generate(d, s, f);
+	rc = d->spec.path ? molecule_read(d, s, f) : molecule_generate(d, s, f);
 	if (rc) {
 		free(s);
 		return rc;

@@ -1,6 +1,6 @@
 /* molecule.h: molecules as a source reads them and as graph networks want them.
  *
- * A source (generator, .xyz file) gives atoms, positions and one property. graph_fill turns the
+ * A source (generator, file) gives atoms, positions and one property. graph_fill turns the
  * molecules of a batch into arrays, sizes rounded up so that few nets are planned; padding has
  * index −1 and contributes nothing.
  *
@@ -18,13 +18,16 @@
 
 #include "data/data.h"
 
-#define MOLECULE_ATOMS 64
+#define MOLECULE_ATOMS    64
+#define MOLECULE_ELEMENTS 100 /* atomic numbers are smaller */
 
 struct molecule {
 	int n;
 	uint8_t z[MOLECULE_ATOMS];
 	float pos[MOLECULE_ATOMS][3]; /* Angstrom */
 	float target;
+	/* bit j of edge[i]: atoms i and j are joined, if near enough; NULL: all are. Borrowed. */
+	uint64_t *edge;
 };
 
 /* Where molecules come from. get is called from the prefetch thread: no globals. */
@@ -42,8 +45,8 @@ int graph_fill(
 
 /* Opens the generator of molecules with a learnable energy. */
 int molecule_generate(struct data *d, struct molecule_source *s, struct fault *f);
-/* A file of one or many molecules in QM9's extended .xyz. */
-int molecule_read_xyz(struct data *d, struct molecule_source *s, struct fault *f);
+/* A file: QM9's .xyz (or a folder of them), .sdf, graphs as .jsonl. */
+int molecule_read(struct data *d, struct molecule_source *s, struct fault *f);
 
 /* Atomic number of "C"; 0 if unknown. */
 int molecule_element(const char *symbol);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "data/data.h"
+#include "data/file.h"
 #include "data/text.h"
 #include "ops/rng.h"
 
@@ -238,7 +239,7 @@ static int read_text(struct data *d, struct fault *f)
 	int64_t pieces;
 	int rc = -1;
 
-	if (text_read(d->spec.path, &bytes, &len, f) || make_vocab(d, bytes, len, f))
+	if (file_read(d->spec.path, &bytes, &len, f) || make_vocab(d, bytes, len, f))
 		goto out;
 	if (lines && read_lines(d, bytes, len, f))
 		goto out;

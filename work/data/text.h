@@ -15,6 +15,8 @@ struct vocab *vocab_bytes(void);
 struct vocab *vocab_words(const char *text, size_t len, int size);
 /* A file with one word a line; the special tokens are found by name or added in front. */
 int vocab_read(const char *path, struct vocab **out, struct fault *f);
+int vocab_parse(
+	const char *path, const char *bytes, size_t len, struct vocab **out, struct fault *f);
 void vocab_free(struct vocab *v);
 int vocab_size(const struct vocab *v);
 /* Appends the tokens of text to *token (*n of them, realloc'ed). −1: out of memory. */
@@ -23,9 +25,6 @@ int vocab_encode(const struct vocab *v, const char *text, size_t len, int32_t **
 const char *vocab_text(const struct vocab *v, int32_t token, char *buf);
 /* Do words need a space between them? */
 bool vocab_spaced(const struct vocab *v);
-
-/* A whole file, malloc'ed. Empty files are a fault. */
-int text_read(const char *path, char **bytes, size_t *len, struct fault *f);
 
 struct data;
 /* of text data, or NULL */

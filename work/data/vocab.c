@@ -1,10 +1,8 @@
 /* vocab.c: words to numbers and back. */
 #include <ctype.h>
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "data/file.h"
 #include "data/text.h"
 #include "ops/rng.h"
 
@@ -185,56 +183,23 @@ fail:
 	return NULL;
 }
 
-int text_read(const char *path, char **bytes, size_t *len, struct fault *f)
-{
-	FILE *file = fopen(path, "rb");
-	long size;
-	int rc = -1;
-
-	if (!file)
-		return fault_set(f, "%s: %s", path, strerror(errno));
-	if (fseek(file, 0, SEEK_END) || (size = ftell(file)) < 0 || size == LONG_MAX ||
-		fseek(file, 0, SEEK_SET)) {
-		fault_set(f, "%s: not a file that can be read", path);
-		goto out;
-	}
-	if (!size) {
-		fault_set(f, "%s: the file is empty", path);
-		goto out;
-	}
-	*bytes = malloc((size_t)size + 1);
-	if (!*bytes || fread(*bytes, 1, (size_t)size, file) != (size_t)size) {
-		fault_set(f, "%s: cannot be read", path);
-		free(*bytes);
-		*bytes = NULL;
-		goto out;
-	}
-	(*bytes)[size] = '\0';
-	*len = (size_t)size;
-	rc = 0;
-out:
-	fclose(file);
-	return rc;
-}
-
-int vocab_read(const char *path, struct vocab **out, struct fault *f)
+int vocab_parse(
+	const char *path, const char *bytes, size_t len, struct vocab **out, struct fault *f)
 {
 	struct vocab *v = calloc(1, sizeof(*v));
-	char *bytes = NULL;
-	size_t len = 0;
 	int line = 1;
 
 	if (!v || add_special(v))
 		goto nomem;
-	if (text_read(path, &bytes, &len, f))
-		goto fail;
-	for (char *s = bytes, *end; s < bytes + len; s = end + 1, line++) {
-		size_t n;
+	for (size_t at = 0; at < len; line++) {
+		const char *s = bytes + at, *end = memchr(s, '\n', len - at);
+		size_t n = end ? (size_t)(end - s) : len - at;
 
-		end = strchr(s, '\n');
-		if (!end)
-			end = bytes + len;
-		n = (size_t)(end - s);
+		at += n + 1;
+		if (memchr(s, '\0', n)) {
+			fault_set(f, "%s:%d: a zero byte; expected one word a line", path, line);
+			goto fail;
+		}
 		if (n && s[n - 1] == '\r')
 			n--;
 		if (n > WORD_MAX) {
@@ -251,15 +216,26 @@ int vocab_read(const char *path, struct vocab **out, struct fault *f)
 		fault_set(f, "%s: no words in the vocabulary", path);
 		goto fail;
 	}
-	free(bytes);
 	*out = v;
 	return 0;
 nomem:
 	fault_set(f, "%s: out of memory", path);
 fail:
-	free(bytes);
 	vocab_free(v);
 	return -1;
+}
+
+int vocab_read(const char *path, struct vocab **out, struct fault *f)
+{
+	char *bytes;
+	size_t len;
+	int rc;
+
+	if (file_read(path, &bytes, &len, f))
+		return -1;
+	rc = vocab_parse(path, bytes, len, out, f);
+	free(bytes);
+	return rc;
 }
 
 static int push(int32_t **token, int64_t *n, int32_t id)
