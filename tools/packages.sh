@@ -40,6 +40,7 @@ packages_check=(
 
 # ./check --torch
 packages_torch=(
+	python3-scipy
 	python3-torch
 )
 
