@@ -313,6 +313,50 @@ static void segment_mean(struct net *n)
 	finish(n, nn_segment(n, ROWS(17, 8), whole(n, "index6", DIMS(17)), 7, SEG_MEAN));
 }
 
+/* Operations with corners, at values that a small step does not take across one. */
+
+static void relu_apart(struct net *n)
+{
+	finish(n, nn_relu(n, input(n, "apart", DIMS(5, 21))));
+}
+
+static void add_relu_apart(struct net *n)
+{
+	struct tensor *x = nn_axpb(n, ROWS(6, 9), 0.1f, 0);
+
+	finish(n, nn_binary(n, input(n, "apart", DIMS(6, 9)), x, BIN_ADD_RELU));
+}
+
+static void batchnorm_relu_apart(struct net *n)
+{
+	finish(n, nn_batchnorm(n, "bn", input(n, "apart", DIMS(3, 5, 4, 4)), true));
+}
+
+static void maxpool_ranked(struct net *n)
+{
+	finish(n, nn_maxpool(n, input(n, "ranked", DIMS(2, 2, 6, 6)), 3, 2, 1));
+}
+
+static void segment_ranked(struct net *n)
+{
+	struct tensor *x = input(n, "ranked", DIMS(17, 8)), *at = whole(n, "index6", DIMS(17));
+
+	finish(n, nn_sub(n, nn_segment(n, x, at, 7, SEG_MAX), nn_segment(n, x, at, 7, SEG_MIN)));
+}
+
+static void absolute_apart(struct net *n)
+{
+	struct tensor *x = nn_axpb(n, input(n, "apart", DIMS(6, 2)), 5, 0);
+
+	nn_regression(n, x, net_input(n, "target", DT_F32, DIMS(6, 2)), NULL,
+		(struct args_regression){.absolute = true});
+}
+
+static void recip(struct net *n)
+{
+	finish(n, nn_unary(n, input(n, "apart", DIMS(5, 21)), UN_RECIP));
+}
+
 static void dropout(struct net *n)
 {
 	finish(n, nn_dropout(n, ROWS(9, 33), 0.4f));
@@ -418,6 +462,13 @@ const struct ops_case ops_cases[] = {
 	{"segment maximum", segment_max},
 	{"segment minimum", segment_min},
 	{"segment mean", segment_mean},
+	{"relu away from its corner", relu_apart},
+	{"sum and relu away from its corner", add_relu_apart},
+	{"batch norm and relu away from its corner", batchnorm_relu_apart},
+	{"max pooling of distinct values", maxpool_ranked},
+	{"segment maximum and minimum of distinct values", segment_ranked},
+	{"absolute error away from its corner", absolute_apart},
+	{"reciprocal", recip},
 	{"dropout", dropout},
 	{"cross entropy", xent_rows},
 	{"cross entropy with smoothing", xent_smooth},

@@ -12,7 +12,8 @@ struct lab {
 	struct fault f;
 };
 
-/* Inputs are named "x", "index<N>" (values −1 … N−1), "mask" (0 or 1), "label<N>" (as index). */
+/* Inputs are named "x", "apart" (±[½, 1]), "ranked" (all different, in no order), "index<N>"
+ * (values −1 … N−1), "mask" (0 or 1), "label<N>" (as index). */
 static void fill_input(struct tensor *t)
 {
 	int64_t n = tensor_count(t);
@@ -24,8 +25,14 @@ static void fill_input(struct tensor *t)
 	if (t->dt == DT_I32 && digits)
 		range = atoi(digits);
 	for (int64_t i = 0; i < n; i++) {
-		if (t->dt == DT_F32)
-			tf(t)[i] = 2 * rng_uniform(11, stream, (uint64_t)i) - 1;
+		float u = 2 * rng_uniform(11, stream, (uint64_t)i) - 1;
+
+		if (t->dt == DT_F32 && !strcmp(t->name, "apart"))
+			tf(t)[i] = u / 2 + (u > 0 ? 0.5f : -0.5f);
+		else if (t->dt == DT_F32 && !strcmp(t->name, "ranked"))
+			tf(t)[i] = 3 * (float)(i * 37 % n) / (float)n - 1;
+		else if (t->dt == DT_F32)
+			tf(t)[i] = u;
 		else if (range)
 			ti(t)[i] = (int32_t)rng_below(11, stream, (uint64_t)i, range + 1) - 1;
 		else
@@ -72,6 +79,46 @@ static void lab_close(struct lab *l)
 	arena_release(&l->arena);
 }
 
+/* Which operations, and which functions of them, a test has seen. */
+struct seen {
+	bool op[OP_COUNT], unary[UN_COUNT], binary[BIN_ADD_RELU + 1], segment[SEG_MEAN + 1];
+};
+static struct seen compared, differentiated;
+
+static void see(struct seen *s, const struct net *n)
+{
+	for (int i = 0; i < n->n_nodes; i++) {
+		const struct node *nd = n->node[i];
+
+		s->op[nd->op] = true;
+		if (nd->op == OP_UNARY)
+			s->unary[nd->a.unary.f] = true;
+		if (nd->op == OP_BINARY)
+			s->binary[nd->a.binary.f] = true;
+		if (nd->op == OP_SEGMENT)
+			s->segment[nd->a.segment.f] = true;
+	}
+}
+
+static int missing(const bool *seen, int n, const char *what)
+{
+	int count = 0;
+
+	for (int i = 0; i < n; i++)
+		if (!seen[i]) {
+			printf("# %s %d was not seen\n", what, i);
+			count++;
+		}
+	return count;
+}
+
+static int unseen(const struct seen *s)
+{
+	return missing(s->op, OP_COUNT, "operation") + missing(s->unary, UN_COUNT, "function") +
+	       missing(s->binary, BIN_ADD_RELU + 1, "function of two") +
+	       missing(s->segment, SEG_MEAN + 1, "reduction");
+}
+
 static double lab_loss(struct lab *l)
 {
 	l->ctx.stats = (struct op_stats){0};
@@ -92,7 +139,8 @@ static double difference(const float *a, const float *b, int64_t n)
 
 	for (int64_t i = 0; i < n; i++) {
 		most = fmax(most, fabs(a[i]));
-		diff = fmax(diff, isfinite(b[i]) ? fabs((double)a[i] - b[i]) : INFINITY);
+		diff = fmax(diff,
+			isfinite(a[i]) && isfinite(b[i]) ? fabs((double)a[i] - b[i]) : INFINITY);
 	}
 	return diff / most;
 }
@@ -134,6 +182,7 @@ static void test_backends(const struct ops_case *c)
 	double d = INFINITY, la = 0, lb = 1;
 
 	if (lab_open(&a, &backend_reference, c) && lab_open(&b, &backend_onednn, c)) {
+		see(&compared, b.net);
 		la = lab_loss(&a);
 		lb = lab_loss(&b);
 		if (!c->eval) {
@@ -172,7 +221,8 @@ static double slope_error(struct lab *l, float *v, const float *g, int64_t n, ui
 	down = lab_loss(l);
 	memcpy(v, old, (size_t)n * sizeof(*v));
 	free(old);
-	return fabs((up - down) / (2 * (double)e) - want) / (size + 1e-3);
+	up = fabs((up - down) / (2 * (double)e) - want) / (size + 1e-3);
+	return isnan(up) ? INFINITY : up;
 }
 
 static void test_gradients(const struct ops_case *c)
@@ -187,6 +237,7 @@ static void test_gradients(const struct ops_case *c)
 		lab_close(&l);
 		return;
 	}
+	see(&differentiated, l.net);
 	for (int i = 0; i < l.net->n_inputs; i++) {
 		struct tensor *t = l.net->input[i];
 		int64_t n = tensor_count(t);
@@ -219,5 +270,8 @@ int main(void)
 		test_gradients(c);
 		test_backends(c);
 	}
+	is_int(unseen(&compared), 0, "every operation of the fast back end has been compared");
+	differentiated.op[OP_REORDER] = true; /* the reference back end has one layout */
+	is_int(unseen(&differentiated), 0, "and every gradient has been held against a slope");
 	return tap_done();
 }
