@@ -367,17 +367,40 @@ static int micro_batch(struct trainer *t, bool last, struct result *r, struct fa
 /* Sums over ranks of what the step added up; *stop is set if some rank asks for it. */
 static void sum_stats(struct trainer *t, struct op_stats *s, bool *stop)
 {
-	double v[5] = {s->loss, s->count, s->metric, s->metric_count, *stop};
+	double v[5 + 2 * STAT_CLASSES] = {s->loss, s->count, s->metric, s->metric_count, *stop};
 
-	t->comm.ops->sum_f64(&t->comm, v, 5);
-	*s = (struct op_stats){v[0], v[1], v[2], v[3]};
+	memcpy(v + 5, s->overlap, sizeof(s->overlap));
+	memcpy(v + 5 + STAT_CLASSES, s->either, sizeof(s->either));
+	t->comm.ops->sum_f64(&t->comm, v, 5 + 2 * STAT_CLASSES);
+	s->loss = v[0];
+	s->count = v[1];
+	s->metric = v[2];
+	s->metric_count = v[3];
 	*stop = v[4] > 0;
+	memcpy(s->overlap, v + 5, sizeof(s->overlap));
+	memcpy(s->either, v + 5 + STAT_CLASSES, sizeof(s->either));
+}
+
+/* Intersection over union, mean of the classes that occur; NAN without labelled images. */
+static double mean_iou(const struct op_stats *s)
+{
+	double sum = 0;
+	int n = 0;
+
+	for (int k = 0; k < STAT_CLASSES; k++)
+		if (s->either[k] > 0) {
+			sum += s->overlap[k] / s->either[k];
+			n++;
+		}
+	return n ? sum / n : NAN;
 }
 
 static void means(const struct op_stats *s, struct result *r)
 {
 	r->loss = s->count > 0 ? s->loss / s->count : NAN;
-	r->metric = s->metric_count > 0 ? s->metric / s->metric_count : NAN;
+	r->metric = mean_iou(s);
+	if (isnan(r->metric) && s->metric_count > 0)
+		r->metric = s->metric / s->metric_count;
 }
 
 int trainer_step(struct trainer *t, struct result *r, struct fault *f)

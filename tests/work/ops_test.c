@@ -264,8 +264,38 @@ static void test_gradients(const struct ops_case *c)
 	lab_close(&l);
 }
 
+static void scores_and_labels(struct net *n)
+{
+	struct tensor *x = net_input(n, "x", DT_F32, DIMS(1, 3, 2, 2));
+
+	nn_xent(n, x, net_input(n, "label3", DT_I32, DIMS(1, 2, 2)), (struct args_xent){0});
+}
+
+/* Four pixels of three classes: labels 0 0 1 none, taken for 0 1 1 2. */
+static void test_overlap(void)
+{
+	static const float score[12] = {9, 0, 0, 0, 0, 9, 9, 0, 0, 0, 0, 9};
+	static const int32_t label[4] = {0, 0, 1, -1};
+	const struct ops_case c = {"labelled image", scores_and_labels};
+	struct lab l;
+
+	if (lab_open(&l, &backend_onednn, &c)) {
+		memcpy(l.net->input[0]->data, score, sizeof(score));
+		memcpy(l.net->input[1]->data, label, sizeof(label));
+		lab_loss(&l);
+		is_near(l.ctx.stats.overlap[0] / l.ctx.stats.either[0], 0.5, 0,
+			"a class of two pixels, one found");
+		is_near(l.ctx.stats.overlap[1] / l.ctx.stats.either[1], 0.5, 0,
+			"a class of one pixel, two taken for it");
+		is_near(l.ctx.stats.either[2], 0, 0, "a pixel without label counts for none");
+		is_near(l.ctx.stats.metric, 2, 0, "two pixels are right");
+	}
+	lab_close(&l);
+}
+
 int main(void)
 {
+	test_overlap();
 	for (const struct ops_case *c = ops_cases; c->name; c++) {
 		test_gradients(c);
 		test_backends(c);

@@ -61,7 +61,7 @@ const struct model model_unet = {
 	.domain = "vision",
 	.task = "segmentation",
 	.data = DATA_SEGMENT,
-	.metric = "accuracy",
+	.metric = "mean IoU",
 	.optim = OPTIM_ADAM,
 	.size = {{.batch = 4, .lr = 2e-3, .cfg = {.width = 4, .image = 32}},
 		{.batch = 4, .lr = 1e-3, .cfg = {.width = 32, .image = 96}},

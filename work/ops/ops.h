@@ -198,12 +198,17 @@ union op_args {
 	} num;
 };
 
+#define STAT_CLASSES 32 /* of labelled images */
+
 /* What a step adds up. Loss nodes add; the trainer all-reduces and divides. */
 struct op_stats {
 	double loss; /* sum of the weighted losses */
 	double count; /* number of terms in the loss: samples, tokens, pixels */
 	double metric; /* sum over terms: correct ones, absolute errors */
 	double metric_count;
+	/* labelled images, by class: pixels rightly of it; pixels that are or are taken to be of it
+	 */
+	double overlap[STAT_CLASSES], either[STAT_CLASSES];
 };
 
 struct comm;

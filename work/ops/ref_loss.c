@@ -21,17 +21,18 @@ static int64_t n_classes(const struct tensor *t)
 	return t->n_dims == 4 ? t->dim[1] : tensor_cols(t);
 }
 
-/* Probabilities of one item; returns its loss. */
+/* Probabilities of one item and the likeliest class; returns its loss. */
 static double item_loss(
-	const float *x, float *p, int64_t pitch, int64_t c, int label, double smooth, bool *right)
+	const float *x, float *p, int64_t pitch, int64_t c, int label, double smooth, int64_t *best)
 {
 	double max = -INFINITY, sum = 0, loss = 0;
-	int64_t best = 0;
+
+	*best = 0;
 
 	for (int64_t k = 0; k < c; k++)
 		if (x[k * pitch] > max) {
 			max = x[k * pitch];
-			best = k;
+			*best = k;
 		}
 	for (int64_t k = 0; k < c; k++)
 		sum += exp(x[k * pitch] - max);
@@ -41,8 +42,16 @@ static double item_loss(
 		p[k * pitch] = (float)exp(log_p);
 		loss -= log_p * ((k == label ? 1 - smooth : 0) + smooth / (double)c);
 	}
-	*right = best == label;
 	return loss;
+}
+
+static void count_pixel(struct op_stats *st, int64_t label, int64_t best)
+{
+	if (label >= STAT_CLASSES || best >= STAT_CLASSES)
+		return;
+	st->overlap[label] += label == best;
+	st->either[label]++;
+	st->either[best] += label != best;
 }
 
 void ref_xent_forward(struct node *nd)
@@ -53,20 +62,22 @@ void ref_xent_forward(struct node *nd)
 
 	for (int64_t i = 0; i < n; i++) {
 		int label = ti(nd->in[1])[i];
-		bool right;
+		int64_t best;
 		double loss;
 
 		item_place(nd->in[0], i, &first, &pitch);
 		loss = item_loss(tf(nd->in[0]) + first, tf(nd->out[0]) + first, pitch,
-			n_classes(nd->in[0]), label, a->smoothing, &right);
+			n_classes(nd->in[0]), label, a->smoothing, &best);
 		if (label < 0)
 			continue;
 		st->loss += a->weight * loss;
 		if (a->aux)
 			continue;
 		st->count += 1;
-		st->metric += right;
+		st->metric += best == label;
 		st->metric_count += 1;
+		if (nd->in[0]->n_dims == 4)
+			count_pixel(st, label, best);
 	}
 }
 
