@@ -11,8 +11,10 @@ packages_start=(
 	libcminpack-dev
 	libdnnl-dev
 	libjansson-dev
+	libjpeg-dev
 	libjs-chart.js
 	libopenmpi-dev
+	libpng-dev
 	libsqlite3-dev
 	meson
 	ninja-build

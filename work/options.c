@@ -26,11 +26,12 @@ static const struct row {
 #define AT(member) offsetof(struct options, member)
 	{"size", "SIZE", K_SIZE, AT(size), 0, 0, size_name, "tiny, small or base (default tiny)"},
 	{"data", "PATH", K_TEXT, AT(data), 0, 0, NULL,
-		"file or folder to train on; default: generated"},
+		"file or folder to train on, see below; default: generated"},
 	{"vocab", "FILE", K_TEXT, AT(vocab), 0, 0, NULL,
 		"vocabulary file, one word a line; or words, bytes"},
 	{"task", "TASK", K_TEXT, AT(task), 0, 0, NULL, "another task of the network, see --list"},
-	{"target", "NAME", K_TEXT, AT(target), 0, 0, NULL, "property of molecules to learn"},
+	{"target", "NAME", K_TEXT, AT(target), 0, 0, NULL,
+		"property of molecules; CIFAR-100: fine or coarse"},
 	{"batch", "N", K_INT, AT(batch), 1, 1e7, NULL, "samples per rank and step"},
 	{"global-batch", "N", K_INT, AT(global_batch), 1, 1e8, NULL,
 		"samples per step over all ranks"},
@@ -80,6 +81,17 @@ static const struct row {
 };
 #define N_ROWS ((int)(sizeof(rows) / sizeof(rows[0])))
 
+static const char data_formats[] =
+	"\nWhat --data may name:\n"
+	"  images        CIFAR-10 or CIFAR-100 binary, a file or the folder of them; a folder of "
+	"JPEG\n"
+	"                and PNG pictures by class: PATH/cat/1.jpg, or PATH/train/cat/…, "
+	"PATH/val/cat/…\n"
+	"  segmentation  PATH/images.npy and masks.npy, or PATH/images/*.npy and masks/*.npy, or\n"
+	"                IMAGES.npy,MASKS.npy\n"
+	"  text          any text; --task classification: lines of label<TAB>text\n"
+	"  molecules     QM9's .xyz, a file or the folder of them; .sdf; graphs as .jsonl\n";
+
 void options_help(void)
 {
 	printf("usage: wl-train NETWORK [options]\n\nTrains a network and tells wattlaw about "
@@ -95,6 +107,7 @@ void options_help(void)
 			rows[i].arg ? rows[i].arg : "");
 		printf("  %-22s %s\n", left, rows[i].help);
 	}
+	fputs(data_formats, stdout);
 }
 
 static int unknown_option(const char *name, struct fault *f)

@@ -63,15 +63,16 @@ static const char *data_expected(enum data_kind kind)
 {
 	switch (kind) {
 	case DATA_IMAGE:
-		return "a CIFAR-10 or CIFAR-100 binary file, or a folder of them";
+		return "a CIFAR-10 or CIFAR-100 binary file, a folder of them, or a folder of JPEG "
+		       "and PNG pictures by class";
 	case DATA_MLM:
 	case DATA_SEQCLASS:
 	case DATA_CLM:
 		return "a text file";
 	case DATA_MOLECULE:
-		return "a QM9 .xyz file";
+		return "QM9's .xyz (a file or a folder), .sdf, or graphs as .jsonl";
 	case DATA_SEGMENT:
-		break;
+		return "a folder with images.npy and masks.npy, or IMAGES.npy,MASKS.npy";
 	}
 	return "data of its kind";
 }
@@ -85,7 +86,7 @@ static int open_data(struct trainer *t, struct fault *f)
 		.seed = (uint64_t)o->seed,
 		.target = o->target};
 
-	if (o->data && access(o->data, R_OK))
+	if (o->data && access(o->data, R_OK) && !strchr(o->data, ','))
 		return fault_set(f, "--data %s: %s; expected %s", o->data, strerror(errno),
 			data_expected(t->model->data));
 	if (t->model->data_spec)

@@ -51,7 +51,7 @@ done >cifar.bin
 train resnet18 --data cifar.bin --batch 5 --steps 2 --quiet
 is "$code" 0 "a CIFAR-10 file trains"
 train resnet18 --data cifar.bin --batch 11 --steps 1 --quiet
-is "$code $err" "2 wl-train: the batch of 11 samples is larger than the data set of 10" "a batch larger than the data"
+is "$code $err" "2 wl-train: the batch of 11 samples is larger than the training set of 9 (1 more are held out)" "a batch larger than the data"
 head -c 5000 cifar.bin >cut.bin
 train resnet18 --data cut.bin --steps 1
 is "$code" 2 "a truncated file is refused"

@@ -1,6 +1,7 @@
 /* data.c: batches, and the choice of a source. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "data/data.h"
 
 struct array *batch_find(struct batch *b, const char *name)
@@ -49,12 +50,24 @@ void batch_release(struct batch *b)
 	memset(b, 0, sizeof(*b));
 }
 
+static int open_images(struct data *d, struct fault *f)
+{
+	const char *path = d->spec.path;
+	struct stat st;
+
+	if (!path)
+		return data_open_gen_image(d, f);
+	if (!stat(path, &st) && S_ISDIR(st.st_mode) && !cifar_folder(path))
+		return data_open_folder(d, f);
+	return data_open_cifar(d, f);
+}
+
 int data_open(struct data *d, const struct data_spec *spec, struct fault *f)
 {
 	*d = (struct data){.spec = *spec};
 	switch (spec->kind) {
 	case DATA_IMAGE:
-		return spec->path ? data_open_cifar(d, f) : data_open_gen_image(d, f);
+		return open_images(d, f);
 	case DATA_MLM:
 	case DATA_SEQCLASS:
 	case DATA_CLM:
@@ -62,9 +75,7 @@ int data_open(struct data *d, const struct data_spec *spec, struct fault *f)
 	case DATA_MOLECULE:
 		return data_open_molecule(d, f);
 	case DATA_SEGMENT:
-		if (!spec->path)
-			return data_open_gen_segment(d, f);
-		break;
+		return spec->path ? data_open_pairs(d, f) : data_open_gen_segment(d, f);
 	}
 	return fault_set(f, "this kind of data is not built in");
 }

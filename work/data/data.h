@@ -65,7 +65,7 @@ struct data_spec {
 	bool degrees; /* molecules: PNA's scalers */
 	bool triplets; /* molecules: angles too (DimeNet), in these bases */
 	int radial, spherical;
-	const char *target; /* molecules: name of the property */
+	const char *target; /* molecules: name of the property; CIFAR-100: "fine", "coarse" */
 };
 
 /* Files without a held-out part of their own: every tenth sample is held out. Position of sample id
@@ -102,8 +102,16 @@ void data_close(struct data *d);
 int data_open_gen_image(struct data *d, struct fault *f);
 int data_open_gen_segment(struct data *d, struct fault *f);
 int data_open_cifar(struct data *d, struct fault *f);
+int data_open_folder(struct data *d, struct fault *f);
+int data_open_pairs(struct data *d, struct fault *f);
 int data_open_text(struct data *d, struct fault *f);
 int data_open_molecule(struct data *d, struct fault *f);
+
+/* Does this folder hold files of CIFAR? */
+bool cifar_folder(const char *dir);
+/* Whole records with labels in range? label_bytes: 1 CIFAR-10, 2 CIFAR-100. */
+int cifar_check(
+	const char *name, const uint8_t *bytes, size_t len, int label_bytes, struct fault *f);
 
 /* ---- loader: the batches of one rank, in order, fetched ahead in a thread ---- */
 

@@ -117,8 +117,10 @@ struct loader *loader_open(struct data *d, const struct loader_opt *o, struct fa
 	l->n = o->eval ? d->info.n_eval : d->info.n_train;
 	l->step = o->first_step;
 	if (o->batch > l->n && !o->eval) {
-		fault_set(f, "the batch of %lld samples is larger than the data set of %lld",
-			(long long)o->batch, (long long)l->n);
+		fault_set(f,
+			"the batch of %lld samples is larger than the training set of %lld (%lld "
+			"more are held out)",
+			(long long)o->batch, (long long)l->n, (long long)d->info.n_eval);
 		free(l);
 		return NULL;
 	}
