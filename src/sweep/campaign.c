@@ -15,7 +15,8 @@ static enum status make_arrays(struct campaign *c, struct err *e)
 {
 	c->done = mem_calloc(c->plan->n_points + 1, sizeof *c->done);
 	c->ticket = mem_calloc(c->plan->n_points + 1, sizeof *c->ticket);
-	return c->done && c->ticket ? ST_OK : err_set(e, ST_NOMEM, "out of memory");
+	c->disturbed = mem_calloc(c->plan->n_points + 1, sizeof *c->disturbed);
+	return c->done && c->ticket && c->disturbed ? ST_OK : err_set(e, ST_NOMEM, "out of memory");
 }
 
 enum status campaign_new(struct campaign *c, bool simulated, struct err *e)
@@ -75,7 +76,8 @@ enum status campaign_find(
 	return st;
 }
 
-/* Failed points are done: what is missing is what was not run or was broken off. */
+/* Failed points are done: what is missing is what was not run, was broken off, or was disturbed and
+ * not yet run again. */
 static bool mark_done(void *arg, const struct run_rec *r)
 {
 	struct campaign *c = arg;
@@ -94,7 +96,7 @@ static bool mark_done(void *arg, const struct run_rec *r)
 	/* A default visit has learnt what the default is; its place in the order is enough. */
 	if (p->points[i].repeat == r->repeat && r->workload && !strcmp(pt.workload, r->workload) &&
 		(p->points[i].visit || pt.baseline || !strcmp(str_cstr(&want), str_cstr(&have))))
-		c->done[i] = true;
+		c->done[i] = r->state != RUN_DISTURBED || ++c->disturbed[i] > RETRIES;
 	str_release(&want);
 	str_release(&have);
 	plan_point_release(&buf);
@@ -132,16 +134,18 @@ void campaign_release(struct campaign *c)
 	campaign_info_release(&c->info);
 	mem_free(c->done);
 	mem_free(c->ticket);
+	mem_free(c->disturbed);
 	c->done = NULL;
 	c->ticket = NULL;
+	c->disturbed = NULL;
 }
 
 /* One group being carried out. */
 struct turn {
 	size_t first, end; /* indices of its points */
 	size_t n_gpus;
-	unsigned retries;
-	bool *again; /* disturbed: once more; by index - first */
+	double virtual_gpu_ns; /* of simulated runs, whose time is not this machine's */
+	bool again; /* a point was disturbed and is open again */
 };
 
 static bool stopping(const struct campaign *c)
@@ -182,6 +186,12 @@ static void count_gpus(struct turn *t, const struct run_rec *r)
 		n += r->devs[i].kind == DEV_GPU && r->devs[i].counted;
 	if (n > t->n_gpus)
 		t->n_gpus = n;
+	/* Many simulated GPUs may be told as one device: the workers say how many there are. */
+	for (size_t i = 0; i < r->n_axes; i++)
+		if (n && !strcmp(r->axes[i].name, "workers") && r->axes[i].value.v > (int64_t)n)
+			n = (size_t)r->axes[i].value.v;
+	if (r->wall_ns.st == ST_OK)
+		t->virtual_gpu_ns += (double)n * (double)r->wall_ns.v;
 }
 
 static enum status keep(struct campaign *c, struct turn *t, size_t i, const struct run_rec *r,
@@ -194,13 +204,15 @@ static enum status keep(struct campaign *c, struct turn *t, size_t i, const stru
 	count_gpus(t, r);
 	if (r->state == RUN_INTERRUPTED)
 		return ST_OK;
-	c->done[i] = true;
-	if (r->state == RUN_DISTURBED && t->retries < RETRIES)
-		t->again[i - t->first] = true;
-	if (r->state == RUN_FAILED)
-		out->failed++;
-	else
-		out->done++;
+	if (r->state == RUN_DISTURBED && ++c->disturbed[i] <= RETRIES) {
+		t->again = true;
+	} else {
+		c->done[i] = true;
+		if (r->state == RUN_FAILED)
+			out->failed++;
+		else
+			out->done++;
+	}
 	if (c->point)
 		c->point(c->arg, i, r);
 	return ST_OK;
@@ -250,26 +262,14 @@ static enum status run_group(
 	struct campaign *c, struct turn *t, struct campaign_result *out, struct err *e)
 {
 	enum status st;
-	bool again;
 	size_t n;
 
-	t->again = mem_calloc(t->end - t->first, sizeof *t->again);
-	if (!t->again)
-		return err_set(e, ST_NOMEM, "out of memory");
 	do {
+		t->again = false;
 		st = submit_group(c, t, &n, e);
 		if (st == ST_OK && n)
 			st = collect(c, t, out, e);
-		again = false;
-		for (size_t i = t->first; i < t->end; i++)
-			if (t->again[i - t->first]) {
-				t->again[i - t->first] = false;
-				c->done[i] = false;
-				again = true;
-			}
-		t->retries++;
-	} while (st == ST_OK && again && !stopping(c));
-	mem_free(t->again);
+	} while (st == ST_OK && t->again && !stopping(c));
 	return st;
 }
 
@@ -292,7 +292,10 @@ enum status campaign_run(struct campaign *c, struct campaign_result *out, struct
 			break;
 		}
 		st = run_group(c, &t, out, e);
-		out->gpu_hours += (double)t.n_gpus * (double)(clock->now(clock) - began) / 3600e9;
+		out->gpu_hours +=
+			c->info.simulated
+				? t.virtual_gpu_ns / 3600e9
+				: (double)t.n_gpus * (double)(clock->now(clock) - began) / 3600e9;
 	}
 	out->interrupted = stopping(c);
 	out->left = p->n_points - campaign_n_done(c);

@@ -26,12 +26,13 @@ struct campaign {
 	void *arg;
 	bool *done; /* by index; made by campaign_new or campaign_resume */
 	uint64_t *ticket; /* of points under way, 0 = none */
+	unsigned char *disturbed; /* how many runs of a point heat or a brake has spoiled */
 };
 
 struct campaign_result {
-	size_t done, failed, left; /* of this call; left: not run */
+	size_t done, failed, left; /* of this call; left: not run. A point run again counts once */
 	bool interrupted, out_of_hours;
-	double gpu_hours;
+	double gpu_hours; /* in virtual time where the executor's is */
 };
 
 /* Begin a campaign of that plan in the store; plan, store, ops, exec and callbacks are set by the
