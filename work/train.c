@@ -261,6 +261,20 @@ static int train(struct trainer *t, struct fault *f)
 	return 0;
 }
 
+/* All ranks for the same reason, which one tells; or this one alone, which the others must not wait
+ * for. */
+static void failed(struct comm *c, const struct fault *f, int status)
+{
+	bool together = !c->ops || c->ops->all_failed(c);
+
+	if (together && !c->rank)
+		fprintf(stderr, "wl-train: %s\n", f->msg);
+	if (together)
+		return;
+	fprintf(stderr, "wl-train: rank %d: %s\n", c->rank, f->msg);
+	c->ops->abort(c, status);
+}
+
 int main(int argc, char **argv)
 {
 	struct options o;
@@ -299,8 +313,8 @@ int main(int argc, char **argv)
 			rc = train(&t, &f) ? 1 : got_signal == SIGINT ? 130 : 0;
 		}
 	}
-	if (f.set && !t.comm.rank)
-		fprintf(stderr, "wl-train: %s\n", f.msg);
+	if (f.set)
+		failed(&t.comm, &f, rc);
 	trainer_close(&t);
 	return rc;
 }

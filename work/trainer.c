@@ -242,6 +242,8 @@ static int check_task(const struct trainer *t, struct fault *f)
 {
 	const char *names[2] = {t->model->task, t->model->other_task}, *task = t->o->task;
 
+	if (t->o->sample && t->model->data != DATA_CLM)
+		return fault_set(f, "--sample: %s does not write text", t->model->name);
 	if (!task || !strcmp(task, names[0]) || (names[1] && !strcmp(task, names[1])))
 		return 0;
 	return fault_set(f, "%s cannot do '%s'; its tasks are %s%s%s", t->model->name, task,

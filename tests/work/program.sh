@@ -102,6 +102,23 @@ train bert --steps 1 --resume c --seed 4
 is "$code $err" "2 wl-train: c: was trained with --seed 1" "a checkpoint of another seed"
 is "$(ls | grep -c '\.tmp$')" 0 "no half-written checkpoint is left"
 
+# what a language model has learnt shows in what it writes
+for i in $(seq 600); do echo "one two three four five"; done >count
+train gpt2 --data count --steps 150 --quiet --sample 60
+text=$(sed '1d' <<<"$out")
+has "$text" "two three four five" "a language model writes what it has read"
+train gpt2 --data count --steps 150 --quiet --sample 60
+is "$(sed '1d' <<<"$out")" "$text" "the same text for the same seed"
+train bert --steps 1 --quiet --sample 5
+is "$code $err" "2 wl-train: --sample: bert does not write text" "a network that cannot write says so before it trains"
+for i in $(seq 200); do printf '1\tthis was a good day number %d\n0\tthat was a bad day number %d\n' $i $i; done >lines
+train bert --task classification --data lines --steps 120 --eval-every 120 --log-every 0
+like "$err" "accuracy (9[0-9]|100)" "lines with labels are told apart"
+
+sed -n '/^```c/,/^```/p' "$SOURCE_ROOT/doc/adding-a-network.md" | grep -v '^```' >mlp.c
+cc -std=gnu17 -Wall -Wextra -Wno-missing-field-initializers -Werror -I"$SOURCE_ROOT/work" -c mlp.c 2>cc.err
+is "$? $(wc -c <cc.err)" "0 0" "the network of doc/adding-a-network.md compiles" || cat cc.err
+
 page=$SOURCE_ROOT/man/wl-train.1.scd
 is "$(sed -nE '/^\*--/p' "$page" | sed -E 's/[_\\*]//g; s/ +$//' | sort)" \
 	"$(wl-train --help | sed -nE 's/^  (--[a-z].*)$/\1/p' | sed -E 's/ {2,}.*//' | sort)" \

@@ -49,4 +49,18 @@ is "$(jq -r '"\(.ranks) \(.samples)"' out)" "2 48" "a batch is a rank's unless -
 "${mpi[@]}" -n 2 wl-train bert --steps 1 --global-batch 1 --threads 1 --pin none >out 2>&1
 is $? 2 "a batch that cannot be shared is refused"
 has "$(cat out)" "a global batch of 1 cannot be shared by 2 ranks" "and it is said why"
+timeout 30 "${mpi[@]}" -n 2 wl-train bert --steps 0 --checkpoint-every 2 --checkpoint no/such/c --threads 1 --pin none \
+	--quiet >out 2>&1
+is $? 1 "a rank that fails alone ends the others"
+has "$(cat out)" "wl-train: rank 0: no/such/c" "and says who and why"
+timeout 30 "${mpi[@]}" -n 2 wl-train resnet18 --steps 50 --lr 1e6 --threads 1 --pin none --quiet >out 2>&1
+is "$? $(grep -c 'the loss is' out)" "1 1" "a loss that is not finite ends all ranks with one message"
+
+# the same bits again after a break, by two ranks
+opts=(pna --steps 6 --threads 1 --pin none --quiet --checkpoint-every 3)
+"${mpi[@]}" -n 2 wl-train "${opts[@]}" --checkpoint whole >out 2>&1 || cat out
+"${mpi[@]}" -n 2 wl-train "${opts[@]}" --steps 3 --checkpoint part >out 2>&1 || cat out
+"${mpi[@]}" -n 2 wl-train "${opts[@]}" --resume part --checkpoint part >out 2>&1 || cat out
+cmp whole part
+is $? 0 "two ranks resume to the last bit"
 done_testing

@@ -23,6 +23,17 @@ static void none_call(struct comm *c)
 	(void)c;
 }
 
+static bool none_failed(struct comm *c)
+{
+	(void)c;
+	return true;
+}
+
+static void none_abort(struct comm *c, int status)
+{
+	(void)c, (void)status;
+}
+
 static const struct comm_ops none_ops = {
 	.sum_f64 = none_f64,
 	.sum_f32 = none_f32,
@@ -30,6 +41,8 @@ static const struct comm_ops none_ops = {
 	.poll = none_call,
 	.finish = none_call,
 	.broadcast = none_broadcast,
+	.all_failed = none_failed,
+	.abort = none_abort,
 	.close = none_call,
 };
 

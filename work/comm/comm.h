@@ -28,6 +28,11 @@ struct comm_ops {
 	void (*poll)(struct comm *c);
 	void (*finish)(struct comm *c); /* waits for every started sum */
 	void (*broadcast)(struct comm *c, void *v, size_t bytes); /* from rank 0 */
+	/* This rank has failed. True if every rank says so within two seconds: then all may close.
+	 * False: others are still at work and wait, or will wait, for this one. */
+	bool (*all_failed)(struct comm *c);
+	/* Ends every rank with that status; does not return where there are several. */
+	void (*abort)(struct comm *c, int status);
 	void (*close)(struct comm *c);
 };
 

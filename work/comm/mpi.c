@@ -10,6 +10,7 @@
 struct mpi {
 	MPI_Request request[IN_FLIGHT];
 	int n;
+	MPI_Comm failing; /* its own, so that a failed rank's barrier meets no sum of another's */
 	bool own; /* we called MPI_Init */
 };
 
@@ -112,10 +113,33 @@ static void broadcast(struct comm *c, void *v, size_t bytes)
 			0, MPI_COMM_WORLD);
 }
 
+static bool all_failed(struct comm *c)
+{
+	struct mpi *m = c->state;
+	const struct timespec nap = {.tv_nsec = 1000000};
+	double until = now_s() + 2;
+	MPI_Request r;
+	int done = 0;
+
+	MPI_Ibarrier(m->failing, &r);
+	while (!done && now_s() < until) {
+		MPI_Test(&r, &done, MPI_STATUS_IGNORE);
+		nanosleep(&nap, NULL);
+	}
+	return done;
+}
+
+static void abort_mpi(struct comm *c, int status)
+{
+	(void)c;
+	MPI_Abort(MPI_COMM_WORLD, status);
+}
+
 static void close_mpi(struct comm *c)
 {
 	struct mpi *m = c->state;
 
+	MPI_Comm_free(&m->failing);
 	if (m->own)
 		MPI_Finalize();
 	free(m);
@@ -129,6 +153,8 @@ static const struct comm_ops mpi_ops = {
 	.poll = poll,
 	.finish = finish,
 	.broadcast = broadcast,
+	.all_failed = all_failed,
+	.abort = abort_mpi,
 	.close = close_mpi,
 };
 
@@ -155,5 +181,6 @@ int comm_open_mpi(struct comm *c, struct fault *f)
 	MPI_Comm_rank(local, &c->local_rank);
 	MPI_Comm_size(local, &c->local_size);
 	MPI_Comm_free(&local);
+	MPI_Comm_dup(MPI_COMM_WORLD, &m->failing);
 	return 0;
 }
