@@ -38,10 +38,27 @@ int keeper_device(struct keeper *k, const struct device *d, bool on)
 	return (int)k->n_devices++;
 }
 
+/* A run under somebody else's cap must say so: what stands is what is enforced until we set. */
+static void tell_found(struct keeper *k, size_t first)
+{
+	for (size_t i = 0; i < k->n_devices - first; i++)
+		for (int n = 0; n < KNOB_COUNT; n++) {
+			struct qty v = sensors_found(k->sensors, i, (enum knob)n);
+			struct qty q[3] = {v, QTY_NONE(ST_UNKNOWN), v};
+
+			if (v.st != ST_OK || !sensors_on(k->sensors, i))
+				continue;
+			build_knob(k->build, first + i, (enum knob)n, q[0], q[1], q[2]);
+			if (k->shard)
+				shard_put_knob(k->shard, (uint32_t)(first + i), (enum knob)n, q);
+		}
+}
+
 /* The sensors' devices follow those already told (rank groups may have come first). */
 static void begin_sensing(struct keeper *k, struct str *warn)
 {
 	struct err e = ERR_INIT;
+	size_t first = k->n_devices;
 	const struct hw *hw;
 	void *p;
 
@@ -62,6 +79,7 @@ static void begin_sensing(struct keeper *k, struct str *warn)
 		if (k->shard)
 			shard_put_device(k->shard, d, sensors_on(k->sensors, i), -1);
 	}
+	tell_found(k, first);
 }
 
 static void take_samples(void *arg, const struct tagged_sample *ts)
@@ -206,7 +224,8 @@ static enum status arm(struct keeper *k, struct str *warn, struct err *e)
 	/* With knobs of our own that comes with opening them. */
 	if (!k->hello.knobs)
 		replay_first(k->hello.control_dir, k->hello.open_ns);
-	st = sensors_start(k->hello.devices, k->hello.only, k->hello.period_ns, &k->sensors, e);
+	st = sensors_start(k->hello.devices, k->hello.only, k->hello.run_id, k->hello.period_ns,
+		&k->sensors, e);
 	if (st != ST_OK)
 		return st;
 	if (k->hello.knobs) {

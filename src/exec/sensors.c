@@ -28,7 +28,7 @@ struct found {
 };
 
 struct sensors {
-	char *devices, *only;
+	char *devices, *only, *run_id;
 	int64_t period_ns, job_pid;
 	pthread_t opener;
 	_Atomic bool opened;
@@ -77,6 +77,7 @@ static void *open_all(void *arg)
 
 	s->open_st = hw_env_default(&env, &s->open_err);
 	env.flags |= BACKEND_READ_ONLY;
+	env.run_id = s->run_id;
 	if (s->open_st == ST_OK)
 		s->open_st = hw_open(&env, s->only, &s->hw, &s->open_err);
 	if (s->open_st == ST_OK)
@@ -85,8 +86,8 @@ static void *open_all(void *arg)
 	return NULL;
 }
 
-enum status sensors_start(const char *devices, const char *only, int64_t period_ns,
-	struct sensors **out, struct err *e)
+enum status sensors_start(const char *devices, const char *only, const char *run_id,
+	int64_t period_ns, struct sensors **out, struct err *e)
 {
 	struct sensors *s = mem_calloc(1, sizeof *s);
 
@@ -96,10 +97,12 @@ enum status sensors_start(const char *devices, const char *only, int64_t period_
 	s->period_ns = period_ns;
 	s->devices = devices ? mem_strdup(devices) : NULL;
 	s->only = only ? mem_strdup(only) : NULL;
-	if ((devices && !s->devices) || (only && !s->only) ||
+	s->run_id = mem_strdup(run_id);
+	if ((devices && !s->devices) || (only && !s->only) || !s->run_id ||
 		pthread_create(&s->opener, NULL, open_all, s)) {
 		mem_free(s->devices);
 		mem_free(s->only);
+		mem_free(s->run_id);
 		mem_free(s);
 		return err_set(e, ST_NOMEM, "cannot start a thread");
 	}
@@ -207,6 +210,12 @@ bool sensors_on(const struct sensors *s, size_t i)
 	return i < s->sel.n && s->sel.on[i];
 }
 
+struct qty sensors_found(const struct sensors *s, size_t i, enum knob k)
+{
+	return s->begun && s->found && i < hw_n_devices(s->hw) ? s->found[i].v[k]
+							       : QTY_NONE(ST_UNKNOWN);
+}
+
 void sensors_why(const struct sensors *s, struct str *out)
 {
 	size_t n;
@@ -307,6 +316,7 @@ size_t sensors_stop(struct sensors *s)
 	mem_free(s->found);
 	mem_free(s->devices);
 	mem_free(s->only);
+	mem_free(s->run_id);
 	mem_free(s);
 	return 0;
 }

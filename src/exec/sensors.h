@@ -12,9 +12,10 @@
 
 struct sensors;
 
-/* devices: --devices or NULL; only: back ends or NULL. The texts are copied. */
-enum status sensors_start(const char *devices, const char *only, int64_t period_ns,
-	struct sensors **out, struct err *e);
+/* devices: --devices or NULL; only: back ends or NULL; run_id: whose CPU groups are looked at. The
+ * texts are copied. */
+enum status sensors_start(const char *devices, const char *only, const char *run_id,
+	int64_t period_ns, struct sensors **out, struct err *e);
 /* Is the opening over? */
 bool sensors_opened(const struct sensors *s);
 /* Once, after sensors_opened: tell the builder about the devices (first_dev: the index of the first
@@ -26,6 +27,8 @@ size_t sensors_n_on(const struct sensors *s);
 /* The devices, in hw order (NULL before sensors_begin), and whether device i is selected. */
 const struct hw *sensors_hw(const struct sensors *s);
 bool sensors_on(const struct sensors *s, size_t i);
+/* What knob k of device i stood at when it was opened; unknown before sensors_begin. */
+struct qty sensors_found(const struct sensors *s, size_t i, enum knob k);
 /* Why nothing can be measured, as far as the back ends said: for a record without energy. */
 void sensors_why(const struct sensors *s, struct str *out);
 /* Hand every new sample to fn (device numbers shifted to the builder's). */

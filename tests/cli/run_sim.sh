@@ -17,6 +17,8 @@ energy_is 1 c.json 250
 ok $? "energy by the counter is power times time within 1 %" || jq -c '[.energy, .wall_s]' c.json
 is "$(jq -r '.energy.method, .simulated' c.json | tr '\n' ' ')" "counter true " "method and simulation are labelled"
 has "$err" "simulated" "for people too"
+is "$(jq -c '.devices[0].power_limit_w | [.requested, .enforced]' c.json)" "[null,250]" \
+	"the limit that stands is told, as nobody's request"
 
 gpu 'power = 250W
 nvmlDeviceGetTotalEnergyConsumption = NOT_SUPPORTED' integral
