@@ -435,7 +435,9 @@ int trainer_eval(struct trainer *t, struct result *r, struct fault *f)
 		.rank = t->comm.rank,
 		.size = t->comm.size,
 		.seed = (uint64_t)t->o->seed,
-		.eval = true};
+		.eval = true,
+		.ahead = 2,
+		.cpus = t->cpus};
 	struct loader *l = loader_open(&t->data, &lo, f);
 	struct batch *b;
 	bool none = false;

@@ -97,4 +97,28 @@ refuse "cut.xyz:" pna cut.xyz
 refuse "absent.txt: No such file or directory" bert s/text.txt --vocab absent.txt
 printf '1\tx\n-3\ty\n' >lab.tsv
 refuse "lab.tsv:2: expected 'label<TAB>text' with a label from 0 to 999" bert lab.tsv --task classification
+
+# several ranks: what only one of them meets ends all of them, and is told once
+if command -v mpirun >/dev/null; then
+	export OMPI_MCA_mpi_yield_when_idle=1
+	ranks() {
+		timeout 60 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$@" >out 2>&1
+		code=$?
+		out=$(grep '^wl-train: ' out | sort)
+	}
+	opts=(--threads 1 --pin none --quiet --batch 2)
+	echo "not a picture" >s/pictures/amber/22.png
+	ranks wl-train resnet18 --data s/pictures --epochs 1 --sync-bn --seed 1 "${opts[@]}"
+	is "$code $out" "1 wl-train: rank 1: s/pictures/amber/22.png: begins neither as a JPEG nor as a PNG" "a picture that rank 1 cannot read ends both ranks"
+	ranks wl-train resnet18 --data s/pictures --epochs 1 --seed 2 "${opts[@]}"
+	is "$code $out" "1 wl-train: rank 0: s/pictures/amber/22.png: begins neither as a JPEG nor as a PNG" "so does rank 0's"
+	ranks wl-train bert --steps 6 --checkpoint no/such/dir --checkpoint-every 3 "${opts[@]}"
+	is "$code" 1 "a checkpoint that rank 0 cannot write ends both ranks"
+	printf '[ "$OMPI_COMM_WORLD_RANK" = 1 ] && cd /\nexec wl-train bert --data s/text.txt --steps 1 %s\n' \
+		"${opts[*]}" >job.sh
+	ranks bash job.sh
+	has "$code $out" "2 wl-train: rank 1: --data s/text.txt: No such file or directory" "a file that rank 1 lacks ends both"
+else
+	skip 4 "mpirun is not installed"
+fi
 done_testing
