@@ -228,6 +228,7 @@ struct show {
 	char label[160];
 	size_t finished, total;
 	double per_point_s;
+	bool simulated; /* a point was, by --simulate or by the look-alike library */
 	bool broken; /* stdout cannot be written */
 };
 
@@ -269,6 +270,7 @@ static void on_point(void *arg, size_t index, const struct run_rec *rec)
 	struct str key = STR_INIT;
 
 	plan_point_key(s->plan, index, &key);
+	s->simulated |= rec->simulated;
 	s->finished++;
 	s->bar.done += s->per_point_s;
 	if (rec->state == RUN_FAILED)
@@ -398,8 +400,8 @@ static int finish(struct show *s, const struct campaign_result *r, enum status s
 		print_line(s,
 			json_pack("{s:s,s:o,s:b,s:I,s:s,s:I,s:I,s:I,s:I,s:f,s:o}", "schema",
 				"wattlaw.sweep/1", "campaign", json_text(c->info.name), "simulated",
-				s->o->simulate != NULL, "seed", (json_int_t)s->plan->seed, "state",
-				st == ST_OK ? state_of(r) : "failed", "points",
+				s->simulated || s->o->simulate, "seed", (json_int_t)s->plan->seed,
+				"state", st == ST_OK ? state_of(r) : "failed", "points",
 				(json_int_t)s->plan->n_points, "done", (json_int_t)r->done,
 				"failed", (json_int_t)r->failed, "left", (json_int_t)r->left,
 				"gpu_hours", r->gpu_hours, "db", json_text(db->path)));
