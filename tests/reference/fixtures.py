@@ -31,7 +31,7 @@ NETWORKS = {
     "gpt2": ("adamw", 1e-3),
     "schnet": ("adam", 1e-3),
     "dimenet": ("adam", 1e-3),
-    "pna": ("adam", 1e-3),
+    "pna": ("adam", 1e-4),
     "nnconv": ("adam", 1e-3),
 }
 VALUES = 4  # of each gradient

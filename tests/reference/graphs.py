@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from hashed import DATA, below, uniform
-from networks import linear, relu
+from networks import linear, norm, relu
 
 N = 4
 ELEMENTS = 100
@@ -117,7 +117,8 @@ def pna(P, step, hidden=32, layers=2, gaussians=16, cutoff=3.0):
         std = (F.relu(segment(m * m, g.dst, n, "mean") - mean * mean) + 1e-5).sqrt()
         a = torch.cat((mean, segment(m, g.dst, n, "amax"), segment(m, g.dst, n, "amin"), std), 1)
         a = torch.cat((x, a, a * amplify, a * attenuate), 1)
-        x = x + relu(linear(P, p + "lin", linear(P, p + "post_nns.0.0", a, hidden), hidden))
+        a = plain(P, p + "lin", plain(P, p + "post_nns.0.0", a, hidden), hidden)
+        x = x + relu(norm(P, p + "norm", a))
     x = relu(linear(P, "mlp.0", g.to_molecules(x), hidden // 2))
     x = relu(linear(P, "mlp.2", x, hidden // 4))
     return g.loss(linear(P, "mlp.4", x, 1))

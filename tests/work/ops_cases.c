@@ -116,6 +116,11 @@ static void batchnorm_blocked(struct net *n)
 	finish(n, nn_conv(n, "b", x, (struct conv_opt){.out = 8, .r = 1}));
 }
 
+static void norm_rows(struct net *n)
+{
+	finish(n, nn_batchnorm_rows(n, "bn", ROWS(17, 5), whole(n, "index6", DIMS(17))));
+}
+
 static void layernorm(struct net *n)
 {
 	finish(n, nn_layernorm(n, "ln", ROWS(6, 37), 1e-5f));
@@ -412,6 +417,8 @@ const struct ops_case ops_cases[] = {
 	{"batch norm, odd plane", batchnorm_ragged},
 	{"batch norm and relu, blocked with padding", batchnorm_blocked, .kinked = true},
 	{"batch norm in evaluation", batchnorm_blocked, .eval = true},
+	{"batch norm over some rows", norm_rows},
+	{"batch norm over some rows in evaluation", norm_rows, .eval = true},
 	{"layer norm", layernorm},
 	{"linear", linear},
 	{"linear twice with one weight", linear_tied},

@@ -1,8 +1,8 @@
 /* pna.c: principal neighbourhood aggregation (Corso et al. 2020).
  *
  * Each atom takes mean, maximum, minimum and standard deviation of its messages, each as it is,
- * amplified and attenuated by the logarithm of its degree. Parameter names follow PyTorch
- * Geometric's PNAConv with one tower. Without batch norm: padding must not enter statistics.
+ * amplified and attenuated by the logarithm of its degree; batch norm, relu and a residual
+ * connection follow. Parameter names follow PyTorch Geometric's PNAConv with one tower.
  */
 #include "models/graph.h"
 
@@ -34,8 +34,10 @@ static struct tensor *conv(
 	a = nn_concat(n, 4,
 		(struct tensor *[]){
 			x, a, nn_mul(n, a, g->amp), nn_mul(n, a, g->att)}); /* (A,13F) */
-	a = nn_linear(n, "post_nns.0.0", a, f, true, LINEAR_INIT);
-	return nn_linear(n, "lin", a, f, true, LINEAR_INIT);
+	/* no biases: batch norm would take them away */
+	a = nn_linear(n, "post_nns.0.0", a, f, false, LINEAR_INIT);
+	a = nn_linear(n, "lin", a, f, false, LINEAR_INIT);
+	return nn_batchnorm_rows(n, "norm", a, g->mol);
 }
 
 static void build(struct net *n, const struct model_cfg *c, const struct batch *b)

@@ -111,25 +111,48 @@ struct tensor *nn_conv_transpose(
 		DIMS(x->dim[0], out, (x->dim[2] - 1) * stride + k, (x->dim[3] - 1) * stride + k));
 }
 
+/* Parameters and statistics of c channels into in[1] … in[4]. */
+static void norm_params(struct net *n, const char *name, int64_t c, struct tensor **in)
+{
+	in[1] = net_param(n, sub(name, "weight"), DIMS(c), INIT_ONE);
+	in[2] = net_param(n, sub(name, "bias"), DIMS(c), INIT_ZERO);
+	in[3] = net_stat(n, sub(name, "running_mean"), DIMS(c), INIT_ZERO);
+	in[4] = net_stat(n, sub(name, "running_var"), DIMS(c), INIT_ONE);
+}
+
 struct tensor *nn_batchnorm_eps(
 	struct net *n, const char *name, struct tensor *x, bool relu, float eps)
 {
 	struct tensor *in[5] = {x};
 	struct node *nd;
-	int64_t c;
 
 	if (!is_image(n, x, name))
 		return NULL;
-	c = x->dim[1];
-	in[1] = net_param(n, sub(name, "weight"), DIMS(c), INIT_ONE);
-	in[2] = net_param(n, sub(name, "bias"), DIMS(c), INIT_ZERO);
-	in[3] = net_stat(n, sub(name, "running_mean"), DIMS(c), INIT_ZERO);
-	in[4] = net_stat(n, sub(name, "running_var"), DIMS(c), INIT_ONE);
+	norm_params(n, name, x->dim[1], in);
 	nd = same_shape(n, OP_BATCHNORM, 5, in, 2);
 	if (!nd)
 		return NULL;
 	nd->a.norm = (struct args_norm){.eps = eps, .momentum = 0.1f, .relu = relu};
-	net_dims(nd->out[1], DIMS(2, c));
+	net_dims(nd->out[1], DIMS(2, x->dim[1]));
+	return nd->out[0];
+}
+
+struct tensor *nn_batchnorm_rows(
+	struct net *n, const char *name, struct tensor *x, struct tensor *index)
+{
+	struct tensor *in[6] = {x, [5] = index};
+	struct node *nd;
+
+	if (!x || !index)
+		return NULL;
+	if (tensor_count(index) != tensor_rows(x))
+		return net_fail(n, "%s: an index for every row is needed", name);
+	norm_params(n, name, tensor_cols(x), in);
+	nd = same_shape(n, OP_NORM_ROWS, 6, in, 2);
+	if (!nd)
+		return NULL;
+	nd->a.norm = (struct args_norm){.eps = 1e-5f, .momentum = 0.1f};
+	net_dims(nd->out[1], DIMS(2, tensor_cols(x)));
 	return nd->out[0];
 }
 

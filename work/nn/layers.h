@@ -22,6 +22,9 @@ struct tensor *nn_conv_transpose(
 struct tensor *nn_batchnorm(struct net *n, const char *name, struct tensor *x, bool relu);
 struct tensor *nn_batchnorm_eps(
 	struct net *n, const char *name, struct tensor *x, bool relu, float eps);
+/* Batch norm of x (A,C) over the rows whose index (A) is not negative: padding takes no part. */
+struct tensor *nn_batchnorm_rows(
+	struct net *n, const char *name, struct tensor *x, struct tensor *index);
 struct tensor *nn_layernorm(struct net *n, const char *name, struct tensor *x, float eps);
 /* init.a = 0: PyTorch's default */
 struct tensor *nn_linear(struct net *n, const char *name, struct tensor *x, int64_t out, bool bias,

@@ -77,6 +77,8 @@ enum op {
 	OP_LINEAR, /* x(...,I), w(O,I), [bias(O)] → y(...,O) = x wᵀ + bias */
 	OP_MATMUL, /* a, b: batched, see struct args_matmul */
 	OP_BATCHNORM, /* x(N,C,H,W), gamma(C), beta(C), mean(C), var(C) → y, saved(2,C); [relu] */
+	OP_NORM_ROWS, /* x(A,C), gamma(C), beta(C), mean(C), var(C), index i32 (A) → y, saved(2,C):
+		       * batch norm over the rows whose index is not negative; the others give 0 */
 	OP_LAYERNORM, /* x(...,D), gamma(D), beta(D) → y, saved(rows,2) */
 	OP_UNARY, /* x → y = f(x), see enum unary */
 	OP_BINARY, /* a, b → y, see enum binary; b may be (cols) or (rows,1), see enum bcast */

@@ -30,6 +30,8 @@ static const struct op_impl impl[OP_COUNT] = {
 	[OP_MATMUL] = ROW(matmul),
 	[OP_BATCHNORM] = {ref_batchnorm_plan, ref_batchnorm_forward, ref_batchnorm_backward, NULL,
 		IMPL_ADDS},
+	[OP_NORM_ROWS] = {ref_norm_rows_plan, ref_norm_rows_forward, ref_norm_rows_backward, NULL,
+		IMPL_ADDS},
 	[OP_LAYERNORM] = ROW(layernorm),
 	[OP_UNARY] = {ref_eltwise_plan, ref_unary_forward, ref_unary_backward, NULL, IMPL_ADDS},
 	[OP_BINARY] = {ref_eltwise_plan, ref_binary_forward, ref_binary_backward, NULL, IMPL_ADDS},

@@ -21,6 +21,7 @@ REF_OP(matmul);
 REF_OP(softmax);
 REF_OP(attention);
 REF_OP(batchnorm);
+REF_OP(norm_rows);
 REF_OP(layernorm);
 REF_OP(unary);
 REF_OP(binary);
@@ -40,6 +41,7 @@ REF_OP(xent);
 REF_OP(regression);
 
 int ref_batchnorm_plan(struct node *nd, struct fault *f);
+int ref_norm_rows_plan(struct node *nd, struct fault *f);
 /* Element-wise operations take any layout whose padding they keep zero. */
 int ref_eltwise_plan(struct node *nd, struct fault *f);
 

@@ -110,6 +110,103 @@ void ref_batchnorm_backward(struct node *nd)
 	}
 }
 
+int ref_norm_rows_plan(struct node *nd, struct fault *f)
+{
+	(void)f;
+	nd->scratch.bytes = (2 * (size_t)tensor_cols(nd->in[0]) + 1) * sizeof(double);
+	return 0;
+}
+
+/* Mean and 1/σ over the rows that count, of all ranks if asked, into saved; running ones renewed.
+ */
+static void row_statistics(struct node *nd)
+{
+	int64_t rows = tensor_rows(nd->in[0]), c = tensor_cols(nd->in[0]);
+	double *sum = nd->scratch.data, count;
+	const int32_t *index = ti(nd->in[5]);
+	float *mean = tf(nd->out[1]), *rstd = mean + c, m = nd->a.norm.momentum;
+
+	memset(sum, 0, ((size_t)c + 1) * sizeof(*sum));
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t k = 0; index[i] >= 0 && k <= c; k++)
+			sum[k] += k < c ? tf(nd->in[0])[i * c + k] : 1;
+	over_ranks(nd, sum, (int)c + 1);
+	count = sum[c] > 0 ? sum[c] : 1;
+	for (int64_t k = 0; k < c; k++)
+		mean[k] = (float)(sum[k] / count);
+	memset(sum, 0, (size_t)c * sizeof(*sum));
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t k = 0; index[i] >= 0 && k < c; k++) {
+			double d = (double)tf(nd->in[0])[i * c + k] - mean[k];
+
+			sum[k] += d * d;
+		}
+	over_ranks(nd, sum, (int)c);
+	for (int64_t k = 0; k < c; k++) {
+		float *rm = tf(nd->in[3]) + k, *rv = tf(nd->in[4]) + k;
+
+		rstd[k] = (float)(1 / sqrt(sum[k] / count + nd->a.norm.eps));
+		*rm += m * (mean[k] - *rm);
+		*rv += m * ((float)(count > 1 ? sum[k] / (count - 1) : 0) - *rv);
+	}
+}
+
+void ref_norm_rows_forward(struct node *nd)
+{
+	int64_t rows = tensor_rows(nd->in[0]), c = tensor_cols(nd->in[0]);
+	const float *x = tf(nd->in[0]), *gamma = tf(nd->in[1]), *beta = tf(nd->in[2]);
+	float *y = tf(nd->out[0]), *mean = tf(nd->out[1]), *rstd = mean + c;
+
+	if (nd->train)
+		row_statistics(nd);
+	for (int64_t k = 0; k < c && !nd->train; k++) {
+		mean[k] = tf(nd->in[3])[k];
+		rstd[k] = 1 / sqrtf(tf(nd->in[4])[k] + nd->a.norm.eps);
+	}
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t k = 0; k < c; k++)
+			y[i * c + k] =
+				ti(nd->in[5])[i] < 0
+					? 0
+					: (x[i * c + k] - mean[k]) * rstd[k] * gamma[k] + beta[k];
+}
+
+/* As in ref_batchnorm_backward, over the rows that count. */
+void ref_norm_rows_backward(struct node *nd)
+{
+	int64_t rows = tensor_rows(nd->in[0]), c = tensor_cols(nd->in[0]);
+	const float *x = tf(nd->in[0]), *dy = tf(nd->out[0]->grad), *gamma = tf(nd->in[1]);
+	const float *mean = tf(nd->out[1]), *rstd = mean + c;
+	const int32_t *index = ti(nd->in[5]);
+	double *sum = nd->scratch.data, *sum_x = sum + c, *count = sum + 2 * c;
+	struct tensor *dx = grad_of(nd, 0), *dg = grad_of(nd, 1), *db = grad_of(nd, 2);
+
+	memset(sum, 0, (2 * (size_t)c + 1) * sizeof(*sum));
+	for (int64_t i = 0; i < rows; i++) {
+		*count += index[i] >= 0;
+		for (int64_t k = 0; index[i] >= 0 && k < c; k++) {
+			double d = dy[i * c + k];
+
+			sum[k] += d;
+			sum_x[k] += d * (double)(x[i * c + k] - mean[k]) * rstd[k];
+		}
+	}
+	for (int64_t k = 0; k < c; k++) {
+		if (dg)
+			grad_put(tf(dg), k, sum_x[k], nd->acc[1]);
+		if (db)
+			grad_put(tf(db), k, sum[k], nd->acc[2]);
+	}
+	over_ranks(nd, sum, (int)(2 * c + 1));
+	for (int64_t i = 0; dx && i < rows * c; i++) {
+		int64_t k = i % c;
+		double xh = (double)(x[i] - mean[k]) * rstd[k];
+		double d = dy[i] - sum[k] / *count - xh * sum_x[k] / *count;
+
+		grad_put(tf(dx), i, index[i / c] < 0 ? 0 : rstd[k] * gamma[k] * d, nd->acc[0]);
+	}
+}
+
 void ref_layernorm_forward(struct node *nd)
 {
 	int64_t m = tensor_rows(nd->in[0]), n = tensor_cols(nd->in[0]);
