@@ -11,7 +11,6 @@
 #define POWER_SENTINEL  INT64_C(2147483647) /* mW: nothing draws 2 MW; also catches all blanks */
 #define MARGIN          1.25 /* a short interval's power is known no better */
 #define SLACK_NS        (100 * NS_PER_MS) /* age of a reading, for plausibility */
-#define REFRESH_MAX     NS_PER_S /* slower than this is no refresh but a load that changes */
 #define PIN_NS          (2 * NS_PER_S)
 #define SPACING_MAX     ((int64_t)1 << 60)
 #define PEND_CONFIRM    3 /* equal impossible readings that count as confirmation */
@@ -139,9 +138,9 @@ int64_t cadence_refresh(const struct cadence *c)
 	return odd * 4 <= (int64_t)k && n && sum / n * 2 >= c->typical_ns * 3 ? sum / n : 0;
 }
 
-int64_t meter_refresh(const struct meter *m, const struct cadence *c)
+int64_t power_refresh(const struct meter *m)
 {
-	int64_t seen = cadence_refresh(c);
+	int64_t seen = cadence_refresh(&m->pc);
 
 	return seen ? seen : m->cfg.refresh_ns;
 }
@@ -251,6 +250,31 @@ static bool step_possible(
 	return true;
 }
 
+/* From the refresh that brought the last point to the one seen at t is one period: a bound of its
+ * length. Where both were seen so closely that no other can have been between the two reads, it is
+ * one more of a chain, and the bound is that of the whole chain, divided. */
+static void gap_note(struct meter *m, int64_t t)
+{
+	const struct counter_point *last = &m->c[m->n_c - 1];
+	int64_t lo = m->cc.last_read - last->seen, hi = t - last->before;
+	bool close = last->seen - last->before < lo && t - m->cc.last_read < lo;
+
+	if (last->hole || m->n_c < 2 || last->seen != m->cc.last_change || hi > REFRESH_MAX ||
+		(double)(hi - lo) > METER_GAP_REL * (double)hi) {
+		m->chain_n = 0;
+		return;
+	}
+	if (!close || !m->chain_n || m->chain_n == METER_CHAIN) {
+		m->chain = *last;
+		m->chain_n = 0;
+	}
+	m->chain_n++;
+	m->gap[m->n_gap % METER_GAPS].lo = (m->cc.last_read - m->chain.seen) / m->chain_n;
+	m->gap[m->n_gap++ % METER_GAPS].hi = (t - m->chain.before) / m->chain_n;
+	if (!close)
+		m->chain_n = 0;
+}
+
 static void counter_step(struct meter *m, int64_t raw, int64_t t, int64_t d, bool hole)
 {
 	const struct counter_point *last = &m->c[m->n_c - 1];
@@ -268,6 +292,8 @@ static void counter_step(struct meter *m, int64_t raw, int64_t t, int64_t d, boo
 	}
 	if (raw < m->raw)
 		event(m, hole ? METER_WRAPPED | METER_GAP : METER_WRAPPED, last->seen, t);
+	if (!hole)
+		gap_note(m, t);
 	counter_add(m, &pt);
 	m->raw = raw;
 	cadence_read(&m->cc, t, true);

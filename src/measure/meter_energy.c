@@ -1,19 +1,16 @@
 /* meter_energy.c: what a window cost. See meter.h. */
-#include "measure/meter_int.h"
+#include "measure/refresh.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
 
-#define NEIGHBOURS      8 /* refreshes on each side, looked at to narrow one down */
-#define PHASES          64
-#define UNROLL          8 /* averaging windows followed back from an edge */
-#define FLAT_REL        0.01
-#define FLAT_MW         500.0
-#define UNKNOWN_REFRESH 100e6 /* ns: no board is known to be slower */
-#define FEW_REFRESHES   5
-#define LEEWAY          1.5 /* periods that an end is held flat */
+#define UNROLL        8 /* averaging windows followed back from an edge */
+#define FLAT_REL      0.01
+#define FLAT_MW       500.0
+#define FEW_REFRESHES 5
+#define LEEWAY        1.5 /* periods that an end is held flat */
 
 /* ---- power ---- */
 
@@ -33,7 +30,7 @@ static size_t power_find(const struct meter *m, int64_t t)
 	return lo - 1;
 }
 
-static double leeway(const struct cadence *c)
+double cadence_leeway(const struct cadence *c)
 {
 	return LEEWAY * (double)(c->typical_ns ? c->typical_ns : 100 * NS_PER_MS);
 }
@@ -49,7 +46,7 @@ void power_until(const struct meter *m, int64_t t, double *uj, double *covered_n
 		return;
 	i = power_find(m, t);
 	if (i == SIZE_MAX) { /* before the first reading: hold it backwards a little */
-		x = fmin((double)(m->p[0].t_ns - t), leeway(&m->pc));
+		x = fmin((double)(m->p[0].t_ns - t), cadence_leeway(&m->pc));
 		*uj = -x * m->p[0].mw * 1e-6;
 		*covered_ns = -x;
 		return;
@@ -58,7 +55,7 @@ void power_until(const struct meter *m, int64_t t, double *uj, double *covered_n
 	*uj = a->uj;
 	*covered_ns = (double)a->covered_ns;
 	if (i + 1 == m->n_p) {
-		x = m->lost_t ? 0 : fmin((double)(t - a->t_ns), leeway(&m->pc));
+		x = m->lost_t ? 0 : fmin((double)(t - a->t_ns), cadence_leeway(&m->pc));
 		*uj += x * a->mw * 1e-6;
 		*covered_ns += x;
 		return;
@@ -75,7 +72,7 @@ void power_until(const struct meter *m, int64_t t, double *uj, double *covered_n
 	*covered_ns += (double)(b->covered_ns - a->covered_ns) * x;
 }
 
-static double power_between(const struct meter *m, int64_t t0, int64_t t1, double *covered_ns)
+double power_between(const struct meter *m, int64_t t0, int64_t t1, double *covered_ns)
 {
 	double a, b, ca, cb;
 
@@ -161,17 +158,59 @@ static double power_near(const struct meter *m, int64_t t)
 	return most;
 }
 
+/* Instant power over a window by the readings that certainly belong to it. A reading is up to a
+ * refresh old: those taken before t0 + R may show what was before t0, those up to t1 nothing that
+ * came after. The first and the last of them are held to the edges: where power changes with the
+ * start and end of a job, a line to the readings outside would take half of the change for its own,
+ * and how much of it depends on where the refresh falls. False where readings are too far apart. */
+static bool integrate_inside(
+	const struct meter *m, int64_t t0, int64_t t1, int64_t refresh, double *uj, double *covered)
+{
+	size_t i = power_find(m, t0 + refresh), j = power_find(m, t1);
+	int64_t first = t0 + refresh, last = t1;
+	double before, after;
+
+	if (i == SIZE_MAX || i + 1 >= m->n_p || j == SIZE_MAX)
+		return false;
+	if (m->p[i].mw != m->p[i + 1].mw)
+		first = m->p[i + 1].t_ns;
+	if (j + 1 >= m->n_p || m->p[j].mw != m->p[j + 1].mw)
+		last = m->p[j].t_ns;
+	before = (double)(first - t0) - 0.5 * (double)refresh;
+	after = (double)(t1 - last) + 0.5 * (double)refresh;
+	if (first > last || before > cadence_leeway(&m->pc) + (double)refresh ||
+		after > cadence_leeway(&m->pc) + (double)refresh ||
+		m->p[i].covered_ns == m->p[i + 1].covered_ns)
+		return false;
+	*uj = power_between(m, first, last, covered);
+	*uj += (m->p[i + 1].mw * before + m->p[j].mw * after) * 1e-6;
+	*covered += before + after;
+	return true;
+}
+
+/* The device's default reading or another is of a short window, not of a second. */
+static bool instant(const struct meter *m)
+{
+	return m->source == CH_POWER_INSTANT ||
+	       (m->source == CH_POWER && m->cfg.power_kind == POWER_KIND_INSTANT);
+}
+
 static void integrate(const struct meter *m, int64_t t0, int64_t t1, struct integral *out)
 {
-	int64_t refresh = meter_refresh(m, &m->pc), shift = refresh / 2 + m->cfg.lag_ns;
+	int64_t refresh = power_refresh(m), shift = refresh / 2 + m->cfg.lag_ns;
 	double uj, covered, rise = (double)m->cfg.window_ns;
+	bool inside;
 
 	*out = (struct integral){0};
 	if (!m->n_p)
 		return;
+	inside =
+		instant(m) && !rise && !m->lost_t &&
+		integrate_inside(m, t0 + m->cfg.lag_ns, t1 + m->cfg.lag_ns, refresh, &uj, &covered);
 	t0 += shift;
 	t1 += shift;
-	uj = power_between(m, t0, t1, &covered);
+	if (!inside)
+		uj = power_between(m, t0, t1, &covered);
 	if (covered <= 0)
 		return;
 	if (m->cfg.power_kind == POWER_KIND_AVERAGE || m->source == CH_POWER_AVERAGE)
@@ -189,228 +228,6 @@ static void integrate(const struct meter *m, int64_t t0, int64_t t1, struct inte
 	out->covered_ns = covered;
 	out->spacing_ns = fmax(fmax(power_spacing(m, t0), power_spacing(m, t1)), (double)refresh);
 	out->error_uj = (power_near(m, t0) + power_near(m, t1)) * out->spacing_ns * 1e-6;
-}
-
-/* ---- counter ---- */
-
-/* When the refresh that brought point j may have happened: after `before`, and at most a refresh
- * before `seen`. */
-static void refresh_window(const struct meter *m, size_t j, double r, double *lo, double *hi)
-{
-	*hi = (double)m->c[j].seen;
-	*lo = j ? fmax((double)m->c[j].before, *hi - r) : *hi - r;
-}
-
-/* How many of the points around i allow a refresh at t, a whole number of refreshes away. */
-static int refresh_votes(const struct meter *m, size_t i, double r, double t)
-{
-	size_t from = i > NEIGHBOURS ? i - NEIGHBOURS : 0;
-	size_t to = i + NEIGHBOURS < m->n_c ? i + NEIGHBOURS : m->n_c - 1;
-	int votes = 0;
-
-	for (size_t j = from; j <= to; j++) {
-		double l, h, before, still;
-
-		refresh_window(m, j, r, &l, &h);
-		/* The last of t + k r that is not after h must be after l. */
-		votes += t + floor((h - t) / r) * r > l;
-		/* And none may fall where the value before was read again and again. */
-		before = (double)m->c[j].before;
-		still = j ? before - (double)m->c[j - 1].seen : 0;
-		if (still > 0 && still < r)
-			votes += t + floor((before - t) / r) * r <= before - still;
-	}
-	return votes;
-}
-
-/* When the refresh that brought point i happened. Refreshes come each r: of all the times that
- * point i itself allows, those are taken that most of the points around it allow too; the middle of
- * their longest stretch. (Both ends of the window may be the same place of the cycle.) */
-static double refreshed_at(const struct meter *m, size_t i, int64_t refresh)
-{
-	double lo, hi, r = (double)refresh;
-	int votes[PHASES], best = 0, run = 0, longest = 0, end = 0;
-
-	if (!refresh) { /* unknown: of the usual length, or as often as it is read */
-		lo = fmax((double)m->c[i].before, (double)m->c[i].seen - UNKNOWN_REFRESH);
-		return 0.5 * (lo + (double)m->c[i].seen);
-	}
-	refresh_window(m, i, r, &lo, &hi);
-	for (int g = 0; g < PHASES; g++) {
-		votes[g] = refresh_votes(m, i, r, lo + (hi - lo) * (g + 0.5) / PHASES);
-		best = votes[g] > best ? votes[g] : best;
-	}
-	for (int g = 0; g < PHASES; g++) {
-		run = votes[g] == best ? run + 1 : 0;
-		if (run > longest) {
-			longest = run;
-			end = g;
-		}
-	}
-	return lo + (hi - lo) * (end - 0.5 * (longest - 1) + 0.5) / PHASES;
-}
-
-struct edge {
-	bool known;
-	double uj; /* counter at that time */
-	double spacing_ns; /* between the refreshes it is interpolated from */
-	double error_uj; /* what is drawn in that time, at the highest power around */
-};
-
-/* Power between point i - 1 and i, uJ/ns; negative when there is none. */
-static double slope(const struct meter *m, size_t i, int64_t refresh)
-{
-	double dt;
-
-	if (i == 0 || i >= m->n_c || m->c[i].hole)
-		return -1;
-	dt = refreshed_at(m, i, refresh) - refreshed_at(m, i - 1, refresh);
-	return dt > 0 ? (double)(m->c[i].uj - m->c[i - 1].uj) / dt : -1;
-}
-
-/* Between refreshes i at ti and i + 1 at tj. Where power before and after differ and the energy
- * between allows it, power is taken to step once from the one to the other, which places the step
- * exactly; else straight. */
-static double between(
-	const struct meter *m, size_t i, double ti, double tj, double t, int64_t refresh)
-{
-	double x = (double)m->c[i].uj, y = (double)m->c[i + 1].uj, mid = (y - x) / (tj - ti);
-	double before = slope(m, i, refresh), after = slope(m, i + 2, refresh), from, to;
-
-	if (before < 0 || after < 0 || (mid - before) * (mid - after) >= 0)
-		return x + mid * (t - ti);
-	from = x + before * (t - ti);
-	to = y - after * (tj - t);
-	return before < after ? fmax(from, to) : fmin(from, to);
-}
-
-static struct edge counter_edge(const struct meter *m, int64_t t, int64_t refresh)
-{
-	size_t lo = 0, hi = m->n_c, i, j;
-	double ti, tj, at = (double)t, room = leeway(&m->cc) + (double)refresh, most;
-	struct edge e = {0};
-
-	if (m->n_c < 2)
-		return e;
-	while (lo < hi) { /* first point seen after t */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->c[mid].seen <= t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	/* Its refresh may still have been before t. */
-	while (lo < m->n_c && refreshed_at(m, lo, refresh) <= at)
-		lo++;
-	while (lo > 0 && refreshed_at(m, lo - 1, refresh) > at)
-		lo--;
-	i = lo == 0 ? 0 : lo == m->n_c ? m->n_c - 2 : lo - 1;
-	j = i + 1;
-	ti = refreshed_at(m, i, refresh);
-	tj = refreshed_at(m, j, refresh);
-	if (tj <= ti)
-		tj = ti + 1;
-	/* Beyond either end the slope of the last interval is followed for a refresh and a half. */
-	if ((lo == 0 && ti - at > room) || (lo == m->n_c && at - tj > room))
-		return e;
-	if (lo == m->n_c && m->lost_t)
-		at = tj;
-	e.known = true;
-	e.spacing_ns = fmax(tj - ti, lo == 0 ? ti - at : lo == m->n_c ? at - tj : 0);
-	if (m->c[j].hole) { /* no slope across a hole */
-		e.uj = (double)m->c[lo == m->n_c ? j : i].uj;
-		return e;
-	}
-	if (lo == 0 || lo == m->n_c)
-		e.uj = (double)m->c[i].uj +
-		       (double)(m->c[j].uj - m->c[i].uj) * (at - ti) / (tj - ti);
-	else
-		e.uj = between(m, i, ti, tj, at, refresh);
-	most = fmax(slope(m, j, refresh), fmax(slope(m, i, refresh), slope(m, j + 1, refresh)));
-	e.error_uj = fmax(most, 0) * fmax(e.spacing_ns, (double)refresh);
-	return e;
-}
-
-struct counted {
-	bool known, stuck;
-	double uj, covered_ns, spacing_ns, error_uj;
-};
-
-/* Part of [a, b] inside [t0, t1]. */
-static int64_t overlap(int64_t a, int64_t b, int64_t t0, int64_t t1)
-{
-	if (a < t0)
-		a = t0;
-	if (b > t1)
-		b = t1;
-	return b > a ? b - a : 0;
-}
-
-/* Did the counter stand still for half the window or more, and long enough to mean it? */
-static bool counter_stuck(const struct meter *m, int64_t t0, int64_t t1)
-{
-	int64_t limit = METER_STUCK_NS, still = 0, refresh = meter_refresh(m, &m->cc);
-
-	if (!m->n_c)
-		return false;
-	if (10 * refresh > limit)
-		limit = 10 * refresh;
-	if ((t1 - t0) / 2 > limit)
-		limit = (t1 - t0) / 2;
-	for (size_t i = 0; i < m->n_ev; i++)
-		if (m->ev[i].flag == METER_STUCK)
-			still += overlap(m->ev[i].t0, m->ev[i].t1, t0, t1);
-	still += overlap(m->c[m->n_c - 1].seen, m->cc.last_read, t0, t1);
-	return still >= limit;
-}
-
-static void count(const struct meter *m, int64_t t0, int64_t t1, struct counted *out)
-{
-	int64_t refresh = meter_refresh(m, &m->cc), first, last;
-	struct edge a, b;
-
-	*out = (struct counted){.stuck = counter_stuck(m, t0, t1)};
-	if (m->n_c < 2 || out->stuck)
-		return;
-	/* Outside what was read the counter says nothing: the window shrinks and coverage with it.
-	 */
-	first = m->c[0].seen;
-	last = m->cc.last_read;
-	a = counter_edge(m, t0, refresh);
-	if (!a.known && t0 < first && t1 > first) {
-		a = counter_edge(m, first, refresh);
-		t0 = first;
-	}
-	b = counter_edge(m, t1, refresh);
-	if (!b.known && t1 > last && t0 < last) {
-		t1 = m->c[m->n_c - 1].seen;
-		b = counter_edge(m, t1, refresh);
-	}
-	if (!a.known || !b.known || t1 <= t0)
-		return;
-	out->known = true;
-	out->uj = b.uj - a.uj;
-	out->covered_ns = (double)(t1 - t0);
-	out->spacing_ns = fmax(fmax(a.spacing_ns, b.spacing_ns), (double)refresh);
-	out->error_uj = a.error_uj + b.error_uj;
-	if (m->lost_t)
-		out->covered_ns -= (double)overlap(m->lost_t, INT64_MAX, t0, t1);
-	for (size_t i = 1; i < m->n_c; i++) {
-		int64_t h0 = m->c[i - 1].seen, h1 = m->c[i].seen;
-		double covered = 0, uj;
-
-		if (!m->c[i].hole || !overlap(h0, h1, t0, t1))
-			continue;
-		if (h0 < t0)
-			h0 = t0;
-		if (h1 > t1)
-			h1 = t1;
-		uj = power_between(m, h0, h1, &covered);
-		out->uj += uj;
-		out->covered_ns += covered - (double)(h1 - h0);
-	}
-	out->uj *= 1e6 / (double)m->cfg.gain_ppm;
 }
 
 /* ---- statistics of power ---- */
@@ -492,7 +309,7 @@ static size_t from_counter(
 
 static void statistics(const struct meter *m, int64_t t0, int64_t t1, struct meter_energy *out)
 {
-	int64_t shift = meter_refresh(m, &m->pc) / 2 + m->cfg.lag_ns;
+	int64_t shift = power_refresh(m) / 2 + m->cfg.lag_ns;
 	size_t n, room = m->n_p > m->n_c ? m->n_p : m->n_c;
 	double lo = INFINITY, hi = -INFINITY;
 	struct weighted *v = room ? mem_alloc(room * sizeof(*v)) : NULL;
@@ -562,7 +379,7 @@ enum status meter_energy(const struct meter *m, int64_t t0, int64_t t1, struct m
 	if (t1 <= t0)
 		return ST_RANGE;
 	integrate(m, t0, t1, &in);
-	count(m, t0, t1, &ct);
+	counter_count(m, t0, t1, &ct);
 	out->flags = flags_in(m, t0, t1) | in.flags;
 	if (m->cfg.gain_ppm != 1000000)
 		out->flags |= METER_CORRECTED;
@@ -590,8 +407,8 @@ enum status meter_energy(const struct meter *m, int64_t t0, int64_t t1, struct m
 			METER_AGREE_PPM * 1e-6 * fmax(ct.uj, in.uj) + ct.error_uj + in.error_uj)
 		out->flags |= METER_DISAGREE;
 	if (m->n_c >= 2 || m->n_p) {
-		const struct cadence *c = out->method == ENERGY_COUNTER ? &m->cc : &m->pc;
-		int64_t refresh = meter_refresh(m, c);
+		int64_t refresh =
+			out->method == ENERGY_COUNTER ? counter_refresh(m) : power_refresh(m);
 
 		if (refresh)
 			out->refresh_ns = QTY(refresh);

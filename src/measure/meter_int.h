@@ -7,6 +7,10 @@
 
 #define METER_EVENTS   512
 #define METER_RECENT   32
+#define METER_GAPS     64 /* bounds of the refresh period that are remembered */
+#define METER_CHAIN    16 /* periods in a row that one bound is taken over */
+#define METER_GAP_REL  0.6 /* those wider than this, relative to the upper, say too little */
+#define REFRESH_MAX    NS_PER_S /* slower than this is no refresh but a load that changes */
 #define METER_STUCK_NS (2 * NS_PER_S) /* a counter that does not move for so long is noted */
 
 /* A change of the counter: the value before it was last read at `before`, this one first at `seen`.
@@ -59,6 +63,12 @@ struct meter {
 	bool pending; /* an impossible reading waits for the next to confirm or refute it */
 	int64_t pend_raw, pend_t;
 	int pend_same;
+	struct {
+		int64_t lo, hi; /* lo < R <= hi, see refresh.h */
+	} gap[METER_GAPS];
+	uint64_t n_gap;
+	struct counter_point chain; /* first of chain_n periods whose ends were all seen closely */
+	int chain_n;
 
 	/* power */
 	struct cadence pc;
@@ -70,9 +80,30 @@ struct meter {
 /* Refresh period seen in c: mean time between changes, when reads are at least 1.5 times as
  * frequent. 0 = cannot tell. */
 int64_t cadence_refresh(const struct cadence *c);
-/* Detected, else documented, else 0. */
-int64_t meter_refresh(const struct meter *m, const struct cadence *c);
+/* The same for the readings of power, else documented, else 0. */
+int64_t power_refresh(const struct meter *m);
+/* How far beyond its first and last reading a channel is held flat, ns. */
+double cadence_leeway(const struct cadence *c);
 /* Sum of the power integral and of covered time up to t (held flat a little beyond the ends). */
 void power_until(const struct meter *m, int64_t t, double *uj, double *covered_ns);
+/* The same between two times; covered_ns may be NULL. uJ. */
+double power_between(const struct meter *m, int64_t t0, int64_t t1, double *covered_ns);
+
+struct counted {
+	bool known, stuck;
+	double uj, covered_ns, spacing_ns, error_uj;
+};
+
+void counter_count(const struct meter *m, int64_t t0, int64_t t1, struct counted *out);
+
+/* Part of [a, b] inside [t0, t1]. */
+static inline int64_t overlap(int64_t a, int64_t b, int64_t t0, int64_t t1)
+{
+	if (a < t0)
+		a = t0;
+	if (b > t1)
+		b = t1;
+	return b > a ? b - a : 0;
+}
 
 #endif

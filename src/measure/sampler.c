@@ -17,6 +17,7 @@
 #define RING_SECONDS 30 /* what a keeper may sleep through at the asked rate */
 #define RING_MAX     ((size_t)1 << 22)
 #define GIVE_UP      5 /* reads in a row after which an unsupported channel is left alone */
+#define EDGE_SHARE   10 /* faster reads take at most one part in so many of the time */
 #define LOST_TICKS   10 /* reads in a row after which a lost device is asked only on slow ticks */
 
 /* Cheap to read or needed for energy; all else changes slowly or costs more. */
@@ -28,6 +29,9 @@
 struct sampled {
 	size_t id;
 	uint64_t fast, slow;
+	int64_t energy; /* last reading */
+	unsigned news; /* times it changed since the last edge; SAMPLER_EDGE_NEWS: enough */
+	bool edge; /* worth reading faster there */
 	unsigned lost; /* reads in a row */
 	unsigned char unsupported[CH_COUNT];
 };
@@ -35,7 +39,7 @@ struct sampled {
 struct sampler {
 	struct hw *hw;
 	struct clock *clock;
-	int64_t period_ns;
+	int64_t period_ns, edge_ns;
 	unsigned slow_every;
 	struct sampled *dev;
 	size_t n_dev;
@@ -76,13 +80,30 @@ static void push(struct sampler *s, size_t id, int ch, const struct sample *v)
 	atomic_store_explicit(&s->head, head + 1, memory_order_release);
 }
 
-static void read_device(struct sampler *s, struct sampled *d, bool slow)
+int64_t sampler_dither(uint64_t tick, int64_t period_ns)
+{
+	/* Multiples of the golden ratio, modulo 1: any stretch of them is spread evenly. */
+	uint32_t share = (uint32_t)tick * UINT32_C(2654435769);
+
+	return (int64_t)((double)share / 4294967296.0 * 0.5 * (double)period_ns);
+}
+
+enum reading { READ_EDGE, READ_FAST, READ_ALL };
+
+static bool at_edge(const struct sampled *d)
+{
+	return d->edge && d->news < SAMPLER_EDGE_NEWS && d->fast & BIT(CH_ENERGY);
+}
+
+static void read_device(struct sampler *s, struct sampled *d, enum reading what)
 {
 	struct sample out[CH_COUNT];
-	uint64_t want = d->fast | (slow ? d->slow : 0);
+	uint64_t want =
+		what == READ_EDGE ? BIT(CH_ENERGY) : d->fast | (what == READ_ALL ? d->slow : 0);
 	bool all_lost = true;
 
-	if (!want || (d->lost >= LOST_TICKS && !slow))
+	if (!want || (d->lost >= LOST_TICKS && what != READ_ALL) ||
+		(what == READ_EDGE && !at_edge(d)))
 		return;
 	hw_read(s->hw, d->id, want, out);
 	for (uint64_t left = want; left; left &= left - 1) {
@@ -96,6 +117,11 @@ static void read_device(struct sampler *s, struct sampled *d, bool slow)
 			d->slow &= ~BIT(ch);
 		}
 		push(s, d->id, ch, &out[ch]);
+	}
+	if (want & BIT(CH_ENERGY) && out[CH_ENERGY].st == ST_OK &&
+		out[CH_ENERGY].value != d->energy) {
+		d->energy = out[CH_ENERGY].value;
+		d->news += d->news < SAMPLER_EDGE_NEWS;
 	}
 	d->lost = all_lost ? d->lost + (d->lost < LOST_TICKS) : 0;
 }
@@ -114,27 +140,65 @@ static void wait_until(struct sampler *s, int64_t t_ns)
 		;
 }
 
+static void read_all(struct sampler *s, enum reading what)
+{
+	/* A call that never returns keeps us here; then only the owner goes on. */
+	for (size_t i = 0; i < s->n_dev; i++) {
+		if (atomic_load_explicit(&s->stop, memory_order_acquire))
+			break;
+		read_device(s, &s->dev[i], what);
+	}
+}
+
+/* Begin to read faster, if there is a counter to read. Returns when that ends. */
+static int64_t edge_begin(struct sampler *s, int64_t now)
+{
+	for (size_t i = 0; i < s->n_dev; i++)
+		s->dev[i].news = 0;
+	return now + s->edge_ns;
+}
+
+static bool edge_over(const struct sampler *s)
+{
+	for (size_t i = 0; i < s->n_dev; i++)
+		if (at_edge(&s->dev[i]))
+			return false;
+	return true;
+}
+
+static bool told(struct sampler *s)
+{
+	return atomic_load_explicit(&s->stop, memory_order_acquire) ||
+	       atomic_load_explicit(&s->kicked, memory_order_acquire);
+}
+
 static void *run(void *arg)
 {
 	struct sampler *s = arg;
-	int64_t start = s->clock->now(s->clock), deadline = start;
+	int64_t start = s->clock->now(s->clock), deadline = start, wake = start;
+	int64_t edge_end = edge_begin(s, start), edge_next = start;
 
+	/* wake is the deadline of the next tick moved by its dither; edge_next, while before
+	 * edge_end, that of the next faster read. */
 	for (uint64_t tick = 0; !atomic_load_explicit(&s->stop, memory_order_acquire);) {
 		bool kicked = atomic_exchange_explicit(&s->kicked, false, memory_order_acq_rel);
-		int64_t now = s->clock->now(s->clock);
+		int64_t begin = s->clock->now(s->clock), now = begin;
 
-		if (kicked || now >= deadline) {
-			bool slow = kicked || tick % s->slow_every == 0;
-
-			/* A call that never returns keeps us here; then only the owner goes on. */
-			for (size_t i = 0; i < s->n_dev; i++) {
-				if (atomic_load_explicit(&s->stop, memory_order_acquire))
-					break;
-				read_device(s, &s->dev[i], slow);
-			}
+		if (kicked)
+			edge_end = edge_begin(s, begin);
+		if (kicked || begin >= wake || (begin >= edge_next && begin < edge_end)) {
+			read_all(s, kicked || (begin >= wake && tick % s->slow_every == 0)
+					    ? READ_ALL
+				    : begin >= wake ? READ_FAST
+						    : READ_EDGE);
 			now = s->clock->now(s->clock);
 			atomic_store_explicit(&s->beat_ns, now, memory_order_release);
-			if (now >= deadline) {
+			edge_next = begin + SAMPLER_EDGE_STEP_NS;
+			if ((now - begin) * EDGE_SHARE > SAMPLER_EDGE_STEP_NS)
+				edge_next = begin + (now - begin) * EDGE_SHARE;
+			if (edge_over(s))
+				edge_end = now;
+			if (now >= wake) {
 				/* Deadlines stay multiples of the period; those we slept through
 				 * are skipped, not made up for in a burst. */
 				int64_t periods = (now - deadline) / s->period_ns + 1;
@@ -142,12 +206,11 @@ static void *run(void *arg)
 				atomic_fetch_add_explicit(
 					&s->missed, (uint64_t)(periods - 1), memory_order_relaxed);
 				deadline += periods * s->period_ns;
-				tick++;
+				wake = deadline + sampler_dither(++tick, s->period_ns);
 			}
 		}
-		if (!atomic_load_explicit(&s->stop, memory_order_acquire) &&
-			!atomic_load_explicit(&s->kicked, memory_order_acquire))
-			wait_until(s, deadline);
+		if (!told(s))
+			wait_until(s, edge_next < edge_end && edge_next < wake ? edge_next : wake);
 	}
 	atomic_store_explicit(&s->finished, true, memory_order_release);
 	sem_post(&s->done);
@@ -187,8 +250,10 @@ static enum status devices_make(struct sampler *s, const struct sampler_config *
 
 		if ((cfg->selected && !cfg->selected[id]) || !want)
 			continue;
-		s->dev[s->n_dev++] = (struct sampled){
+		s->dev[s->n_dev] = (struct sampled){
 			.id = id, .fast = want & FAST_BITS, .slow = want & ~FAST_BITS};
+		/* A counter of a millisecond needs no such care. */
+		s->dev[s->n_dev++].edge = !d->refresh_ns || d->refresh_ns >= SAMPLER_EDGE_STEP_NS;
 	}
 	return ST_OK;
 }
@@ -231,6 +296,7 @@ enum status sampler_start(
 	s->hw = hw;
 	s->clock = cfg->clock ? cfg->clock : clock_system();
 	s->period_ns = cfg->period_ns;
+	s->edge_ns = cfg->edge_ns;
 	s->slow_every = cfg->slow_every ? cfg->slow_every : SLOW_EVERY;
 	atomic_init(&s->owners, 1);
 	sem_init(&s->wake, 0, 0);

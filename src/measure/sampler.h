@@ -7,6 +7,12 @@
  * its memory stays until the call returns; the hw it was given must then stay open too (leave the
  * process with _exit).
  *
+ * Two things keep the samples from beating with the sensor they read (refresh.h). Deadlines are
+ * moved about: the k-th by a share of half a period that no ratio of periods repeats. And where
+ * edge_ns is set, energy counters are read every SAMPLER_EDGE_STEP_NS after the start and after
+ * each kick, until they have moved SAMPLER_EDGE_NEWS times or edge_ns has passed; more slowly where
+ * a read takes more than a tenth of that.
+ *
  * One thread starts, drains and stops a sampler. Every sample read is handed on with its status,
  * good or bad, except: a channel that answers "unsupported" five times in a row is left alone, and
  * a device that is lost is asked again only on slow ticks.
@@ -14,12 +20,21 @@
 #ifndef WATTLAW_MEASURE_SAMPLER_H
 #define WATTLAW_MEASURE_SAMPLER_H
 
+#include "base/clock.h"
 #include "hw/hw.h"
+
+#define SAMPLER_EDGE_STEP_NS (5 * NS_PER_MS)
+#define SAMPLER_EDGE_NS      NS_PER_S /* at most; a counter is left alone once it moved */
+#define SAMPLER_EDGE_NEWS    4 /* so often */
 
 struct sampler;
 
+/* How much later than its whole number of periods tick k is read, ns. */
+int64_t sampler_dither(uint64_t tick, int64_t period_ns);
+
 struct sampler_config {
 	int64_t period_ns; /* required */
+	int64_t edge_ns; /* of faster reads after start and kick; 0 = none */
 	unsigned slow_every; /* temperature, memory, PCIe: every n ticks; 0 = 10 */
 	uint64_t channels; /* wanted; 0 = all the device has */
 	size_t first, n; /* hw ids: one back end's devices */

@@ -4,7 +4,6 @@
 gpu_run 1.5 <<'END'
 [gpu 0]
 profile = a100
-counter_refresh = 20ms
 power = 300W
 mig = 3g.20gb, 3g.20gb
 END
@@ -19,7 +18,6 @@ is "$(probe '[.devices[] | select(.kind == "gpu" and (.counted | not)).channels[
 gpu_run 1.5 <<'END'
 [gpu 0-1]
 profile = a100
-counter_refresh = 20ms
 power = 200W
 [gpu 1]
 mig = 1g.10gb

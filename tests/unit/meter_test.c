@@ -171,7 +171,7 @@ static void accuracies(void)
 		true, 0.005);
 	accuracy("instant power of 20 ms", false, 20 * MS, 0, 20 * MS, 0, true, true, 0.005);
 	accuracy("instant power of 100 ms, stepping", false, 100 * MS, 0, 20 * MS, 0, true, true,
-		0.01);
+		0.005);
 	accuracy("instant power of 100 ms, steady", false, 100 * MS, 0, 0, 0, false, true, 0.005);
 	accuracy("1 s average power, steady", false, 100 * MS, S, 20 * MS, 0, false, true, 0.005);
 	accuracy("1 s average power, stepping", false, 100 * MS, S, 20 * MS, 0, true, true, 0.005);

@@ -156,6 +156,54 @@ static void kick(void)
 	ok(c->now(c) - t < 2 * NS_PER_S, "at once");
 }
 
+static void edges(void)
+{
+	static struct hw hw;
+	struct sampler_config cfg = {
+		.period_ns = 3600 * NS_PER_S, .n = 2, .edge_ns = SAMPLER_EDGE_NS};
+	struct err e = ERR_INIT;
+	struct sampler *s;
+	size_t n, energy[2] = {0}, power[2] = {0}, late = 0;
+	int64_t first = 0;
+
+	/* Device 0 has a counter that never moves here, device 1 has none. */
+	devices(&hw, 2, BIT(CH_POWER));
+	hw.dev[0].channels |= BIT(CH_ENERGY);
+	hw.dev[0].refresh_ns = 100 * NS_PER_MS;
+	sampler_start(&hw, &cfg, &s, &e);
+	usleep(1300000);
+	n = sampler_drain(s, buf, sizeof(buf) / sizeof(buf[0]));
+	for (size_t i = 0; i < n; i++) {
+		first = first ? first : buf[i].s.t_ns;
+		energy[buf[i].device] += buf[i].channel == CH_ENERGY;
+		power[buf[i].device] += buf[i].channel == CH_POWER;
+		late += buf[i].s.t_ns - first > SAMPLER_EDGE_NS + 100 * NS_PER_MS;
+	}
+	ok(energy[0] > 20 && energy[0] <= 202,
+		"at an edge a counter is read every 5 ms (%zu times)", energy[0]);
+	ok(power[0] == 1 && power[1] == 1, "nothing else is");
+	ok(!energy[1] && !late, "nor any longer than a second");
+	sampler_stop(s, NS_PER_S);
+}
+
+static void deadlines_move_about(void)
+{
+	double sum = 0;
+	int64_t most = 0, least = NS_PER_S, same = 0;
+
+	for (uint64_t k = 0; k < 1000; k++) {
+		int64_t d = sampler_dither(k, 100 * NS_PER_MS);
+
+		sum += (double)d / 1000;
+		most = d > most ? d : most;
+		least = d < least ? d : least;
+		same += llabs(d - sampler_dither(k + 1, 100 * NS_PER_MS)) < 10 * NS_PER_MS;
+	}
+	ok(least >= 0 && most < 50 * NS_PER_MS, "by less than half a period");
+	is_near(sum / 1e6, 25, 0.5, "evenly");
+	is_int(same, 0, "and never twice alike in a row");
+}
+
 static void stalled_driver(void)
 {
 	static struct hw hw;
@@ -270,6 +318,8 @@ int main(void)
 	keeps_time();
 	keeps_deadlines_absolute();
 	kick();
+	edges();
+	deadlines_move_about();
 	stalled_driver();
 	nobody_drains();
 	bad_answers();
