@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/host_facts.h"
 #include "exec/salvage.h"
 
 enum status db_put(struct db *db, const struct run_rec *rec, struct err *e)
@@ -51,6 +52,7 @@ static char *absolute(const char *path)
 enum status db_open(struct db *db, const char *opt, struct err *e)
 {
 	struct str dir = STR_INIT;
+	char host[256];
 	enum status st;
 	size_t n = 0;
 
@@ -63,6 +65,9 @@ enum status db_open(struct db *db, const char *opt, struct err *e)
 		goto out;
 	}
 	st = store_open(db->path, true, &db->store, e);
+	if (st != ST_OK)
+		goto out;
+	st = host_facts_keep(db->store, db_host(host, sizeof host), e);
 	if (st != ST_OK)
 		goto out;
 	if (salvage_dir(db->dir, take_orphan, db, &n, NULL) == ST_OK && n)

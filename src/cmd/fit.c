@@ -7,6 +7,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/fit_detail.h"
+#include "cmd/fit_keep.h"
 #include "cmd/laws.h"
 #include "record/record_json.h"
 
@@ -454,7 +455,7 @@ static int run_fit(const struct fit_cmd *o, const char *name)
 	struct law_set laws = {.n_groups = 0};
 	struct store *s = NULL;
 	struct str out = STR_INIT;
-	struct err e = ERR_INIT;
+	struct err e = ERR_INIT, unkept = ERR_INIT;
 	int code = CMD_DONE;
 
 	if (store_open(store_default_path(o->db), false, &s, &e) ||
@@ -469,6 +470,9 @@ static int run_fit(const struct fit_cmd *o, const char *name)
 		code = CMD_FAILED;
 		goto out;
 	}
+	/* Whatever is shown, every law was fitted. A store that cannot be written can be read. */
+	if (fit_keep(store_default_path(o->db), c.id, &laws, &unkept))
+		cmd_note("the laws are not kept in the store: %s", unkept.msg);
 	if (!o->json)
 		print_text(&laws, c.name ? c.name : "all", o, &out);
 	else if (!json_line(document(&laws, c.name ? c.name : "all", o), &out))

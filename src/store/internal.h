@@ -8,7 +8,7 @@
 #include "store/store.h"
 
 #define STORE_APPLICATION_ID 0x574c4157 /* "WLAW" */
-#define STORE_VERSION        1
+#define STORE_VERSION        2
 
 /* Statements are prepared once, when first needed. */
 enum stmt {
@@ -57,6 +57,8 @@ enum status sql_prepare(struct store *s, const char *sql, sqlite3_stmt **out, st
 int layout_columns(const struct layout *l, struct str *out);
 /* A run by its row, without samples and marks. *r is initialised and empty on failure. */
 enum status store_load(struct store *s, int64_t row, struct run_rec *r, struct err *e);
+/* Bind a number, or NULL for one that is not finite. */
+void sql_bind_number(sqlite3_stmt *st, int col, double v);
 /* Bind text that outlives the step; NULL binds NULL. */
 int sql_bind_text(sqlite3_stmt *st, int col, const char *text);
 

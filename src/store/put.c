@@ -95,14 +95,6 @@ struct place {
 	int64_t device, idx;
 };
 
-static void bind_number(sqlite3_stmt *st, int col, double v)
-{
-	if (isfinite(v))
-		sqlite3_bind_double(st, col, v);
-	else
-		sqlite3_bind_null(st, col);
-}
-
 /* Bind the fields of a struct from *col on. */
 static void bind_fields(sqlite3_stmt *st, int *col, const struct layout *l, const void *p)
 {
@@ -134,7 +126,7 @@ static void bind_fields(sqlite3_stmt *st, int *col, const struct layout *l, cons
 			sqlite3_bind_int(st, (*col)++, *(const bool *)at);
 			break;
 		case FIELD_F64:
-			bind_number(st, (*col)++, *(const double *)at);
+			sql_bind_number(st, (*col)++, *(const double *)at);
 			break;
 		case FIELD_TEXT:
 			sqlite3_bind_text(
@@ -310,7 +302,7 @@ static enum status put_record(
 		struct place where = {"run_axis", -1, (int64_t)i};
 
 		sqlite3_bind_int64(s->stmts[STMT_AXIS], 2, (int64_t)i);
-		bind_number(s->stmts[STMT_AXIS], 3, axis_number(&r->axes[i]));
+		sql_bind_number(s->stmts[STMT_AXIS], 3, axis_number(&r->axes[i]));
 		status = put_part(s, STMT_AXIS, 4, id, &where, &layout_axis, &r->axes[i], e);
 	}
 	for (size_t i = 0; i < r->n_devs && !status; i++)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "record/channel.h"
 #include "store/internal.h"
 
-extern const char store_schema_sql[], store_views_sql[];
+extern const char store_schema_sql[], store_schema_2_sql[], store_views_sql[];
 
 enum status sql_fail(struct store *s, struct err *e, const char *what)
 {
@@ -83,6 +86,14 @@ int sql_bind_text(sqlite3_stmt *st, int col, const char *text)
 {
 	return text ? sqlite3_bind_text(st, col, text, -1, SQLITE_STATIC)
 		    : sqlite3_bind_null(st, col);
+}
+
+void sql_bind_number(sqlite3_stmt *st, int col, double v)
+{
+	if (isfinite(v))
+		sqlite3_bind_double(st, col, v);
+	else
+		sqlite3_bind_null(st, col);
 }
 
 const char *store_default_path(const char *opt)
@@ -186,11 +197,33 @@ static enum status create(struct store *s, struct err *e)
 			STORE_APPLICATION_ID, STORE_VERSION);
 		st = sql_exec(s, store_schema_sql, e);
 		if (!st)
+			st = sql_exec(s, store_schema_2_sql, e);
+		if (!st)
 			st = sql_exec(s, store_views_sql, e);
 		if (!st)
 			st = add_channels(s, e);
 		if (!st)
 			st = sql_exec(s, sql, e);
+	}
+	if (!st)
+		st = sql_exec(s, "COMMIT", e);
+	if (st)
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	return st;
+}
+
+/* A store of an earlier version gets the tables it lacks when it is first written; it is read as it
+ * is. All or nothing, and two processes may do it at once. */
+static enum status upgrade(struct store *s, struct err *e)
+{
+	enum status st = sql_exec(s, "BEGIN IMMEDIATE", e);
+
+	if (st)
+		return st;
+	if (user_version(s) == 1) {
+		st = sql_exec(s, store_schema_2_sql, e);
+		if (!st)
+			st = sql_exec(s, "PRAGMA user_version=2", e);
 	}
 	if (!st)
 		st = sql_exec(s, "COMMIT", e);
@@ -220,6 +253,34 @@ static enum status cover_views(struct store *s, struct err *e)
 	return st;
 }
 
+/* SQLite reads a file in WAL mode only where it may put its shared memory beside it. Where it may
+ * not, and nothing waits in a WAL, the file alone is the whole store and nobody else writes it from
+ * here: read it as one that does not change. */
+static void open_unchanging(struct store *s)
+{
+	struct str name = STR_INIT;
+	struct stat sb;
+
+	str_addf(&name, "%s-wal", s->path);
+	if (name.failed || (!stat(str_cstr(&name), &sb) && sb.st_size))
+		goto out;
+	str_clear(&name);
+	str_add(&name, "file:");
+	for (const char *p = s->path; *p; p++)
+		if (strchr("%?#", *p))
+			str_addf(&name, "%%%02x", (unsigned)*p);
+		else
+			str_addc(&name, *p);
+	str_add(&name, "?immutable=1");
+	sqlite3_close(s->db);
+	s->db = NULL;
+	if (name.failed || sqlite3_open_v2(str_cstr(&name), &s->db,
+				   SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) != SQLITE_OK)
+		log_debug("store", "%s cannot be read as an unchanging file", s->path);
+out:
+	str_release(&name);
+}
+
 enum status store_open(const char *path, bool write, struct store **out, struct err *e)
 {
 	struct store *s = NULL;
@@ -246,13 +307,19 @@ enum status store_open(const char *path, bool write, struct store **out, struct 
 		goto out;
 	}
 	sqlite3_busy_timeout(s->db, 10000);
+	if (!write && user_version(s) < 0)
+		open_unchanging(s);
 	if (write && user_version(s) == 0)
 		st = create(s, e);
+	if (!st && write && user_version(s) == 1)
+		st = upgrade(s, e);
 	if (!st)
 		st = sql_exec(s, "PRAGMA foreign_keys=ON", e);
 	if (!st && write)
 		st = sql_exec(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL", e);
-	if (!st && user_version(s) != STORE_VERSION)
+	if (!st && user_version(s) < 0)
+		st = sql_fail(s, e, "cannot read");
+	if (!st && (user_version(s) < 1 || user_version(s) > STORE_VERSION))
 		st = err_set(e, ST_CORRUPT, "%s: is damaged: it has no store version", path);
 	if (!st)
 		st = cover_views(s, e);

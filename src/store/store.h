@@ -66,6 +66,31 @@ enum status store_each_run(struct store *s, int64_t campaign_id,
  * initialised and is empty on failure. */
 enum status store_get(struct store *s, const char *run_id, struct run_rec *out, struct err *e);
 
+/* What is known of a host; unknown is NULL or 0. */
+struct host_facts {
+	const char *name, *machine, *cpu, *kernel;
+	int64_t n_cpus, memory_bytes;
+};
+/* From now on the host is this: a row is added when something has changed. */
+enum status store_put_host(struct store *s, const struct host_facts *h, struct err *e);
+
+/* A fitted law in outside units; unknown is NAN and NULL. Everything is borrowed. */
+struct law_row {
+	const char *workload, *domain, *group, *at, *quantity, *per, *factor, *family, *formula,
+		*verdict, *note, *label, *source, *version;
+	bool at_baseline, selected;
+	int64_t n, n_runs;
+	double x_min, x_max, r2_log, mape_pct, loo_pct, sigma_log;
+	unsigned n_params;
+	const char *const *names;
+	const double *value, (*ci95)[2];
+	const double *cov; /* row after row, cov_stride apart; NULL = no error estimate */
+	unsigned cov_stride;
+};
+/* The laws of a campaign (0 = of all runs) become these n: all or nothing. */
+enum status store_put_laws(
+	struct store *s, int64_t campaign_id, const struct law_row *laws, size_t n, struct err *e);
+
 /* A row of the views, borrowed during the call. NAN and NULL are unknown. One unit of work is a
  * sample, step, epoch or run: work_unit says which. */
 struct figures {

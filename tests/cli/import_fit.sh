@@ -102,4 +102,20 @@ echo text >note.txt
 try wattlaw import --db note.txt csv runs.csv
 is "$code:$(cat note.txt)" "2:text" "a file of something else is not touched"
 
+# A fit is kept; a store that may only be read is read.
+try wattlaw fit --json all
+is "$code" 0 "every run together is fitted"
+mkdir other && wattlaw import --db other/t.db --name shared csv runs.csv >/dev/null 2>&1
+try wattlaw fit --db other/t.db --json
+own=$(printf '%s\n' "$out" | jq -c '.laws | map(.params)')
+is "$(python3 -c 'import sqlite3; print(sqlite3.connect("other/t.db").execute("SELECT count(*) FROM law").fetchone()[0])')" \
+	"$(printf '%s\n' "$out" | jq '.laws | length')" "the store has as many laws as were printed"
+if [ "$(id -u)" -eq 0 ]; then
+	chmod 755 . other && chmod 444 other/t.db && cp -r other "other 50%?"
+	try setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/nonexistent wattlaw fit --db "other 50%?/t.db" --json
+	is "$(printf '%s\n' "$out" | jq -c '.laws | map(.params)')" "$own" "somebody else fits the same laws"
+	like "$err" "not kept in the store" "and is told that they are not kept"
+else
+	skip 2 "root, to become somebody else"
+fi
 done_testing

@@ -444,10 +444,128 @@ static void test_faults(const char *point)
 	ok(atomic, "%s: and leaves all of the run or nothing", point);
 }
 
+static long long ask(const char *db_name, const char *sql)
+{
+	sqlite3 *db;
+	sqlite3_stmt *st = NULL;
+	long long v = -1;
+
+	sqlite3_open(path_of(db_name), &db);
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK &&
+		sqlite3_step(st) == SQLITE_ROW)
+		v = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	sqlite3_close(db);
+	return v;
+}
+
+static void test_laws(void)
+{
+	static const char *const names[] = {"a", "b"};
+	static const double p[] = {2.5, -0.97}, cov[] = {4, 2, 2, 9};
+	static const double ci[][2] = {{2, 3}, {-1.02, -0.92}};
+	struct law_row l = {.workload = "resnet18",
+		.quantity = "time",
+		.per = "sample",
+		.factor = "cpu_rate_pct",
+		.family = "power law",
+		.label = "measured",
+		.version = "1",
+		.n = 4,
+		.n_runs = 8,
+		.x_min = 40,
+		.x_max = 100,
+		.r2_log = 0.99,
+		.loo_pct = NAN,
+		.n_params = 2,
+		.names = names,
+		.value = p,
+		.ci95 = ci,
+		.cov = cov,
+		.cov_stride = 2};
+	struct law_row two[2];
+	struct campaign_info c;
+	struct store *s;
+	struct err e = ERR_INIT;
+
+	store_open(path_of("law.db"), true, &s, &e);
+	store_campaign_begin(s, "a", NULL, NULL, 1, false, NULL, &c, &e);
+	two[0] = two[1] = l;
+	two[1].cov = NULL;
+	is_int(store_put_laws(s, c.id, two, 2, &e), ST_OK, "two laws are kept");
+	is_int(ask("law.db", "SELECT count(*) FROM law WHERE loo_pct IS NULL AND n_runs = 8"), 2,
+		"with what is not known as NULL");
+	is_int(ask("law.db", "SELECT round(value * 100) FROM law_param WHERE name = 'b'"), -97,
+		"and their parameters");
+	is_int(ask("law.db", "SELECT round(lo95 * 100) FROM law_param WHERE name = 'b'"), -102,
+		"intervals");
+	is_int(ask("law.db", "SELECT sum(value) FROM law_cov"), 15,
+		"and covariance, of the one that has it");
+	is_int(store_put_laws(s, 0, two, 1, &e), ST_OK, "those of all runs are others");
+	is_int(store_put_laws(s, c.id, two, 1, &e), ST_OK, "a later fit");
+	is_int(ask("law.db", "SELECT count(*) FROM law"), 2, "takes the place of the earlier one");
+	is_int(ask("law.db", "SELECT count(*) FROM law_param"), 4, "with all of its parts");
+	two[1].workload = NULL;
+	ok(store_put_laws(s, c.id, two, 2, &e) != ST_OK &&
+			ask("law.db", "SELECT count(*) FROM law") == 2,
+		"a fit that cannot be kept whole changes nothing");
+	campaign_info_release(&c);
+	store_close(s);
+}
+
+static void test_hosts(void)
+{
+	struct host_facts h = {.name = "n1", .cpu = "X", .n_cpus = 2, .kernel = "Linux 6.1"};
+	struct store *s;
+	struct err e = ERR_INIT;
+
+	store_open(path_of("host.db"), true, &s, &e);
+	is_int(store_put_host(s, &h, &e) || store_put_host(s, &h, &e), ST_OK,
+		"a host is told twice");
+	is_int(ask("host.db", "SELECT count(*) FROM host WHERE memory_bytes IS NULL"), 1,
+		"and kept once, the unknown as NULL");
+	h.kernel = "Linux 6.2";
+	store_put_host(s, &h, &e);
+	h.kernel = "Linux 6.1";
+	store_put_host(s, &h, &e);
+	is_int(ask("host.db", "SELECT count(*) FROM host"), 3, "every change is a row, also back");
+	store_close(s);
+}
+
+/* A store as version 1 made it: without the tables of version 2. */
+static void test_upgrade(void)
+{
+	struct store *s;
+	struct run_rec r;
+	struct err e = ERR_INIT;
+	sqlite3 *db;
+
+	store_open(path_of("old.db"), true, &s, &e);
+	run_rec_init(&r);
+	rec_set(&r.run_id, "old1");
+	store_put(s, 0, &r, &e);
+	run_rec_release(&r);
+	store_close(s);
+	sqlite3_open(path_of("old.db"), &db);
+	sqlite3_exec(db,
+		"DROP TABLE law_cov; DROP TABLE law_param; DROP TABLE law; DROP TABLE host; "
+		"PRAGMA user_version=1; PRAGMA wal_checkpoint(TRUNCATE)",
+		NULL, NULL, NULL);
+	sqlite3_close(db);
+	is_int(store_open(path_of("old.db"), false, &s, &e), ST_OK, "an older store can be read");
+	store_close(s);
+	is_int(ask("old.db", "PRAGMA user_version"), 1, "and is left as it is");
+	is_int(store_open(path_of("old.db"), true, &s, &e), ST_OK, "when it is written");
+	store_close(s);
+	is_int(ask("old.db", "PRAGMA user_version"), 2, "it becomes one of today");
+	is_int(ask("old.db", "SELECT count(*) FROM law, host"), 0, "with the tables it lacked");
+	is_int(ask("old.db", "SELECT count(*) FROM run"), 1, "and its runs");
+}
+
 int main(void)
 {
-	static const char *const files[] = {"a.db", "c.db", "v.db", "other.db", "note.txt", "short",
-		"new.db", "newer.db", "kill.db", "fault.db"};
+	static const char *const files[] = {"law.db", "host.db", "old.db", "a.db", "c.db", "v.db",
+		"other.db", "note.txt", "short", "new.db", "newer.db", "kill.db", "fault.db"};
 
 	snprintf(dir, sizeof(dir), "/tmp/wattlaw-store.XXXXXX");
 	if (!mkdtemp(dir))
@@ -456,6 +574,9 @@ int main(void)
 	test_campaigns();
 	test_views();
 	test_foreign_files();
+	test_laws();
+	test_hosts();
+	test_upgrade();
 	test_kill();
 	test_faults("store");
 	test_faults("alloc");
