@@ -82,6 +82,8 @@ static const char *metric_text(const struct model *m, double v, char *buf, size_
 struct progress {
 	double step_s[KEPT_STEPS], step_start;
 	double start, last_time;
+	struct result eval; /* the last one */
+	bool evaluated;
 	int64_t first_step, last_step, samples, last_samples;
 };
 
@@ -159,7 +161,6 @@ static int loop(struct trainer *t, struct progress *p, struct result *last, stru
 {
 	const struct options *o = t->o;
 	int64_t want = trainer_steps(t);
-	struct result ev;
 
 	wl_phase_begin("train");
 	while (t->step < want) {
@@ -169,8 +170,11 @@ static int loop(struct trainer *t, struct progress *p, struct result *last, stru
 			break;
 		mark_step(t, last);
 		log_step(t, p, last);
-		if (o->eval_every && t->step % o->eval_every == 0 && evaluate(t, &ev, f))
-			break;
+		if (o->eval_every && t->step % o->eval_every == 0) {
+			if (evaluate(t, &p->eval, f))
+				break;
+			p->evaluated = true;
+		}
 		if (o->checkpoint && o->checkpoint_every && t->step % o->checkpoint_every == 0 &&
 			save(t, f))
 			break;
@@ -207,6 +211,16 @@ static void target(const struct trainer *t, double s, const struct result *r)
 		printf("target loss %g not reached\n", want);
 }
 
+/* What --eval-every adds to JSON. */
+static void evaluation(const struct trainer *t, const struct progress *p)
+{
+	if (!p->evaluated)
+		return;
+	printf(",\"metric\":\"%s\",\"eval_loss\":%.8g", t->model->metric, p->eval.loss);
+	if (!isnan(p->eval.metric))
+		printf(",\"eval_metric\":%.8g", p->eval.metric);
+}
+
 static void summary(const struct trainer *t, const struct progress *p, const struct result *r)
 {
 	double s = now_s() - p->start;
@@ -225,6 +239,7 @@ static void summary(const struct trainer *t, const struct progress *p, const str
 			(long long)steps, (long long)p->samples, s, steps ? s / (double)steps : 0.0,
 			median_step(p, steps), (double)p->samples / s, r->loss, t->comm.wait_s,
 			(long long)t->ps->n_trainable * 4, t->flops_per_sample);
+		evaluation(t, p);
 		target(t, s, r);
 		printf("}\n");
 		return;

@@ -87,6 +87,11 @@ train bert --steps 200 --target-loss 3 --quiet --json
 is "$code $(jq '.target_reached and .steps < 200 and .loss <= 3 and .time_to_target_s > 0' <<<"$out")" "0 true" \
 	"--target-loss stops the run and tells the time"
 is "$(jq 'has("energy_to_target_j") and .energy_to_target_j == null' <<<"$out")" true "energy that nobody measured is null"
+printf '[gpu 0]\nprofile = v100\npower = 200W\n' >s.ini
+try wattlaw sim exec --scenario s.ini -- wattlaw run -q -- wl-train gpt2 --batch 32 --steps 2000 --target-loss 1.6 \
+	--quiet --json --threads 1 --pin none
+is "$(jq '.target_reached and .energy_to_target_j > 150 * .time_to_target_s and
+	.energy_to_target_j < 250 * (.time_to_target_s + 5)' <<<"$out")" true "under wattlaw run also the energy" || echo "# $out"
 train bert --steps 2 --target-loss 0.1 --quiet
 has "$out" "target loss 0.1 not reached" "a target that is not reached is told"
 train resnet18 --steps 50 --lr 1e6 --quiet
