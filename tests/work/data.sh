@@ -96,6 +96,8 @@ head -c 3000 s/molecules.xyz >cut.xyz
 refuse "cut.xyz:" pna cut.xyz
 refuse "absent.txt: No such file or directory" bert s/text.txt --vocab absent.txt
 printf '1\tx\n-3\ty\n' >lab.tsv
+printf '0\tx\n0\ty\n' >zero.tsv
+refuse "zero.tsv: every label is 0; expected at least two classes" bert zero.tsv --task classification
 refuse "lab.tsv:2: expected 'label<TAB>text' with a label from 0 to 999" bert lab.tsv --task classification
 
 # several ranks: what only one of them meets ends all of them, and is told once

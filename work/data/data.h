@@ -105,6 +105,8 @@ int data_open_cifar(struct data *d, struct fault *f);
 int data_open_folder(struct data *d, struct fault *f);
 int data_open_pairs(struct data *d, struct fault *f);
 int data_open_text(struct data *d, struct fault *f);
+/* The same of a text in memory; d->spec.path is for messages. */
+int data_open_text_bytes(struct data *d, const char *bytes, size_t len, struct fault *f);
 int data_open_molecule(struct data *d, struct fault *f);
 
 /* Does this folder hold files of CIFAR? */

@@ -167,25 +167,40 @@ static void close_text(struct data *d)
 
 static const struct data_ops ops = {"text", fill, close_text};
 
+/* The number from p to end, 0 to 999; −1: something else */
+static int label_of(const char *p, const char *end)
+{
+	int v = 0;
+
+	if (p == end || end - p > 3)
+		return -1;
+	for (; p < end; p++) {
+		if (*p < '0' || *p > '9')
+			return -1;
+		v = v * 10 + (*p - '0');
+	}
+	return v;
+}
+
 /* "label<TAB>text" lines → tokens line after line */
 static int read_lines(struct data *d, const char *bytes, size_t len, struct fault *f)
 {
 	struct text *t = d->state;
-	int64_t cap = 0, line_no = 0, most = 0;
+	int64_t cap = 0, line_no = 0;
+	int most = 0;
 
 	for (size_t at = 0; at < len;) {
 		const char *end = memchr(bytes + at, '\n', len - at);
 		size_t n = end ? (size_t)(end - bytes) - at : len - at;
 		const char *tab = memchr(bytes + at, '\t', n);
-		char *stop;
-		long label = strtol(bytes + at, &stop, 10);
+		int label = tab ? label_of(bytes + at, tab) : -1;
 
 		line_no++;
 		if (n == 0) {
 			at++;
 			continue;
 		}
-		if (!tab || stop != tab || label < 0 || label > 999)
+		if (label < 0)
 			return fault_set(f,
 				"%s:%lld: expected 'label<TAB>text' with a label from 0 to 999",
 				d->spec.path, (long long)line_no);
@@ -202,7 +217,7 @@ static int read_lines(struct data *d, const char *bytes, size_t len, struct faul
 				return fault_set(f, "%s: out of memory", d->spec.path);
 		}
 		t->line[t->n_lines] = t->n;
-		t->label[t->n_lines++] = (int32_t)label;
+		t->label[t->n_lines++] = label;
 		if (vocab_encode(t->vocab, tab + 1, n - (size_t)(tab + 1 - (bytes + at)), &t->token,
 			    &t->n))
 			return fault_set(f, "%s: out of memory", d->spec.path);
@@ -210,7 +225,10 @@ static int read_lines(struct data *d, const char *bytes, size_t len, struct faul
 		most = label > most ? label : most;
 		at += n + 1;
 	}
-	d->info.classes = (int)most + 1;
+	if (!most)
+		return fault_set(f, "%s: every label is 0; expected at least two classes, from 0",
+			d->spec.path);
+	d->info.classes = most + 1;
 	return 0;
 }
 
@@ -230,37 +248,25 @@ static int make_vocab(struct data *d, const char *bytes, size_t len, struct faul
 	return t->vocab ? 0 : fault_set(f, "%s: out of memory", d->spec.path);
 }
 
-static int read_text(struct data *d, struct fault *f)
+static int read_text(struct data *d, const char *bytes, size_t len, struct fault *f)
 {
 	struct text *t = d->state;
 	bool lines = d->spec.kind == DATA_SEQCLASS;
-	char *bytes = NULL;
-	size_t len = 0;
 	int64_t pieces;
-	int rc = -1;
 
-	if (file_read(d->spec.path, &bytes, &len, f) || make_vocab(d, bytes, len, f))
-		goto out;
-	if (lines && read_lines(d, bytes, len, f))
-		goto out;
-	if (!lines && vocab_encode(t->vocab, bytes, len, &t->token, &t->n)) {
-		fault_set(f, "%s: out of memory", d->spec.path);
-		goto out;
-	}
+	if (make_vocab(d, bytes, len, f) || (lines && read_lines(d, bytes, len, f)))
+		return -1;
+	if (!lines && vocab_encode(t->vocab, bytes, len, &t->token, &t->n))
+		return fault_set(f, "%s: out of memory", d->spec.path);
 	t->piece = d->spec.kind == DATA_CLM ? d->info.seq : d->info.seq - 2;
 	pieces = lines ? t->n_lines : (t->n - (d->spec.kind == DATA_CLM)) / t->piece;
-	if (pieces < 1) {
-		fault_set(f, "%s: %lld tokens are too few for sequences of %d", d->spec.path,
+	if (pieces < 1)
+		return fault_set(f, "%s: %lld tokens are too few for sequences of %d", d->spec.path,
 			(long long)t->n, d->info.seq);
-		goto out;
-	}
 	d->info.vocab = vocab_size(t->vocab);
 	d->info.n_eval = pieces > 19 ? pieces / 20 : 0;
 	d->info.n_train = pieces - d->info.n_eval;
-	rc = 0;
-out:
-	free(bytes);
-	return rc;
+	return 0;
 }
 
 const struct vocab *data_vocab(const struct data *d)
@@ -270,7 +276,7 @@ const struct vocab *data_vocab(const struct data *d)
 	return d->ops == &ops ? t->vocab : NULL;
 }
 
-int data_open_text(struct data *d, struct fault *f)
+static int prepare(struct data *d, struct fault *f)
 {
 	struct text *t = calloc(1, sizeof(*t));
 
@@ -285,9 +291,31 @@ int data_open_text(struct data *d, struct fault *f)
 		.special = TOKEN_SPECIAL,
 		.classes = 2,
 		.generated = !d->spec.path};
-	if (!d->spec.path || !read_text(d, f))
+	return 0;
+}
+
+int data_open_text_bytes(struct data *d, const char *bytes, size_t len, struct fault *f)
+{
+	if (prepare(d, f))
+		return -1;
+	if (!read_text(d, bytes, len, f))
 		return 0;
 	close_text(d);
 	d->ops = NULL;
 	return -1;
+}
+
+int data_open_text(struct data *d, struct fault *f)
+{
+	char *bytes;
+	size_t len;
+	int rc;
+
+	if (!d->spec.path)
+		return prepare(d, f);
+	if (file_read(d->spec.path, &bytes, &len, f))
+		return -1;
+	rc = data_open_text_bytes(d, bytes, len, f);
+	free(bytes);
+	return rc;
 }
