@@ -104,7 +104,7 @@ refuse "lab.tsv:2: expected 'label<TAB>text' with a label from 0 to 999" bert la
 if command -v mpirun >/dev/null; then
 	export OMPI_MCA_mpi_yield_when_idle=1
 	ranks() {
-		timeout 60 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$@" >out 2>&1
+		timeout 200 mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 "$@" >out 2>&1
 		code=$?
 		out=$(grep '^wl-train: ' out | sort)
 	}
