@@ -16,7 +16,8 @@ const char *protocol_name(enum protocol p)
 {
 	static const char *const names[PROTOCOL_COUNT] = {"caps-loo", "caps-3probe", "clock-loo",
 		"scale-last", "joint-holdout", "caps-loo-power", "caps-loo-energy",
-		"clock-loo-power", "clock-loo-energy", "caps-3probe-power", "caps-3probe-energy"};
+		"clock-loo-power", "clock-loo-energy", "caps-3probe-power", "caps-3probe-energy",
+		"scale-last-power", "scale-last-energy"};
 
 	return names[p];
 }
@@ -164,7 +165,7 @@ static void keep_best(struct test_case *c)
 		if (j == k)
 			c->obs[k++] = c->obs[i];
 		else if (c->obs[i].y[QTY_TIME] < c->obs[j].y[QTY_TIME])
-			c->obs[j].y[QTY_TIME] = c->obs[i].y[QTY_TIME];
+			c->obs[j] = c->obs[i];
 	}
 	c->n = k;
 }
@@ -225,6 +226,8 @@ static int add_scale_row(const struct tidy *t, size_t row, struct case_list *l)
 	obs_blank(&o, row);
 	o.x[FACTOR_WORKERS] = positive(tidy_number(t, row, "n_accelerators"));
 	o.y[QTY_TIME] = positive(tidy_number(t, row, "time"));
+	o.y[QTY_ENERGY] = positive(tidy_number(t, row, "energy_j"));
+	o.y[QTY_POWER] = o.y[QTY_ENERGY] / o.y[QTY_TIME]; /* whatever the unit of time */
 	if (isnan(o.x[FACTOR_WORKERS]) || (isnan(o.y[QTY_TIME]) && isnan(rate)))
 		return 0;
 	set_of(tidy_text(t, row, "source"), group, sizeof(group));
@@ -235,7 +238,7 @@ static int add_scale_row(const struct tidy *t, size_t row, struct case_list *l)
 
 int cases_build(const struct tidy *t, enum protocol p, struct case_list *out)
 {
-	bool scale = p == SCALE_LAST;
+	bool scale = p == SCALE_LAST || p == SCALE_LAST_POWER || p == SCALE_LAST_ENERGY;
 
 	memset(out, 0, sizeof(*out));
 	if (scale ? !tidy_has(t, "n_accelerators")

@@ -229,7 +229,7 @@ out:
 	return rc;
 }
 
-static int run_scale(struct test_case *c)
+static int run_scale(struct test_case *c, enum quantity q)
 {
 	unsigned n = 0;
 	double *lv = levels(c, FACTOR_WORKERS, &n);
@@ -239,7 +239,7 @@ static int run_scale(struct test_case *c)
 
 	if (rc == 0 && n >= MIN_COUNTS) {
 		hidden[n - 1] = true;
-		s = fit_rest(c, FACTOR_WORKERS, QTY_TIME, lv, n, hidden);
+		s = fit_rest(c, FACTOR_WORKERS, q, lv, n, hidden);
 		if (s)
 			rc = ask(c, s, NULL, FACTOR_WORKERS, lv[n - 1]);
 	}
@@ -378,7 +378,11 @@ int case_run(enum protocol p, struct test_case *c, const struct case_list *all)
 	case CAPS_3PROBE_ENERGY:
 		return run_3probe(c, all, QTY_ENERGY);
 	case SCALE_LAST:
-		return run_scale(c);
+		return run_scale(c, QTY_TIME);
+	case SCALE_LAST_POWER:
+		return run_scale(c, QTY_POWER);
+	case SCALE_LAST_ENERGY:
+		return run_scale(c, QTY_ENERGY);
 	case JOINT_HOLDOUT:
 		return run_joint(c);
 	case CAPS_LOO_POWER:

@@ -11,6 +11,10 @@ static double prior_weight(const struct selection *s, const struct law *l)
 {
 	const struct learned_factor *f = &learned_factors[s->series.factor];
 
+	/* worker counts are asked beyond the largest: there a curve through the points says nothing
+	 */
+	if (s->series.quantity != QTY_TIME && s->series.factor == FACTOR_WORKERS)
+		return l->monotone == LAW_FREE || !l->extrapolates ? 0 : 1;
 	if (s->series.quantity != QTY_TIME)
 		return l->n_params <= 3 ? 1 : 0.3;
 	for (unsigned i = 0; i < sizeof(f->weights) / sizeof(f->weights[0]) && f->weights[i].law;

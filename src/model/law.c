@@ -23,6 +23,8 @@ static const struct law *const rows[] = {
 	&law_ring,
 	&law_tree,
 	&law_pmnf,
+	&law_waiting_energy,
+	&law_waiting_power,
 	&law_cube,
 	&law_cube_mixed,
 	&law_piecewise,

@@ -22,6 +22,8 @@ extern const struct law law_usl;
 extern const struct law law_ring;
 extern const struct law law_tree;
 extern const struct law law_pmnf;
+extern const struct law law_waiting_energy;
+extern const struct law law_waiting_power;
 extern const struct law law_cube;
 extern const struct law law_cube_mixed;
 extern const struct law law_piecewise;

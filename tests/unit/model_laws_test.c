@@ -39,6 +39,8 @@ static const struct invented made[] = {
 	{"step-ring", FACTOR_WORKERS, QTY_TIME, {80, 12, 0.01}},
 	{"step-tree", FACTOR_WORKERS, QTY_TIME, {80, 12, 3}},
 	{"pmnf", FACTOR_WORKERS, QTY_TIME, {2, 70, -0.75, 0}},
+	{"waiting-power", FACTOR_WORKERS, QTY_POWER, {60, 240, 0.04}},
+	{"waiting-energy", FACTOR_WORKERS, QTY_ENERGY, {5000, 140}},
 	{"power-cube", FACTOR_CLOCK, QTY_POWER, {60, 9e-6}},
 	{"power-mixed", FACTOR_CLOCK, QTY_POWER, {50, 0.1, 8e-6}},
 	{"power-piecewise", FACTOR_CLOCK, QTY_POWER, {50, 0.3, 0.002, 190}},
