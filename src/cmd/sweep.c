@@ -345,11 +345,6 @@ static enum status read_plan(
 		st = add_ranges(p, &o->ranges, e);
 	if (st == ST_OK && command)
 		st = plan_add_command(p, (const char *const *)operands, e);
-	if (st == ST_OK && p->n_knobs)
-		st = err_set(e, ST_INVALID,
-			"%s: knob.%s: a site's own setting command is not supported by this "
-			"executor",
-			p->file, p->knobs[0].name);
 	if (o->repeats > 0)
 		p->repeats = (int)o->repeats;
 	if (o->warmup_ns >= 0)
@@ -429,7 +424,7 @@ static enum status check_hardware(const struct plan *p, void *exec, struct err *
 	if (st != ST_OK)
 		return st;
 	for (size_t i = 0; i < p->n_axes; i++)
-		knobs |= p->axes[i].stepped;
+		knobs |= p->axes[i].stepped && !p->axes[i].site;
 	if (knobs)
 		st = exec_local_check(exec, &pt, e);
 	plan_point_release(&buf);

@@ -17,6 +17,7 @@ struct point {
 	const char *launch; /* "mpirun -n 2 ..." in front of it, or NULL */
 	const struct axis_val *axes; /* every axis with its value; "default" = leave as found */
 	size_t n_axes;
+	uint32_t site_axes; /* bit i: axes[i] is set by launch itself; it is read back, never set */
 	int repeat, order;
 	/* Points with the same group are stepped inside one launch, in submit order, unless
 	 * relaunch. */

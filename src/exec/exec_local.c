@@ -112,6 +112,7 @@ static uint32_t take_axes(struct local_point *lp, const struct point *p, bool *g
 	for (size_t i = 0; i < p->n_axes; i++) {
 		const struct axis_val *a = &p->axes[i];
 		int knob = knob_from_name(a->name);
+		bool site = p->site_axes >> i & 1u;
 		struct knob_want *w;
 
 		*good &= run_rec_axis(&lp->msg.rec, a->name, a->text, a->unit, a->value);
@@ -124,8 +125,8 @@ static uint32_t take_axes(struct local_point *lp, const struct point *p, bool *g
 		if (knob < 0 || lp->msg.n_knobs == POINT_KNOBS_MAX)
 			continue;
 		w = &lp->msg.knobs[lp->msg.n_knobs++];
-		*w = (struct knob_want){(uint32_t)knob, a->value.st != ST_OK, a->value.v};
-		mask |= 1u << knob;
+		*w = (struct knob_want){(uint32_t)knob, a->value.st != ST_OK, site, a->value.v};
+		mask |= site ? 0 : 1u << knob;
 	}
 	return mask;
 }
@@ -269,7 +270,8 @@ static void fill_hello(const struct local *x, const struct local_point *lp, stru
 		.cpus_per_rank = c->cpus_per_rank,
 		.progress = lp->progress != NULL};
 	for (uint32_t i = 0; i < lp->msg.n_knobs; i++)
-		h->knobs |= 1u << lp->msg.knobs[i].knob;
+		*(lp->msg.knobs[i].site ? &h->site_knobs : &h->knobs) |= 1u
+									 << lp->msg.knobs[i].knob;
 }
 
 /* Launch what is open of the group: all of it to be stepped, or its first point whole. */

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "exec/job.h"
 #include "exec/keeper_priv.h"
+#include "exec/readback.h"
 #include "hw/cgroup.h"
 
 #define PLAN_NS       (10 * NS_PER_S) /* for the leader to say what it wants */
@@ -134,6 +135,8 @@ static void job_over(struct keeper *k, int64_t t_ns, int64_t code)
 	k->job_ended = true;
 	k->job_end_ns = t_ns;
 	k->job_code = code;
+	if (k->readback)
+		readback_end(k->readback);
 	if (k->shard)
 		shard_put_end(k->shard, t_ns, code);
 	sensors_kick(k->sensors);
@@ -152,6 +155,7 @@ static void on_start(struct keeper *k, const struct msg *m)
 	if (k->shard)
 		shard_put_start(k->shard, k->job_pid, k->job_start_ns);
 	sensors_job(k->sensors, k->job_pid);
+	keeper_watch_site(k);
 	sensors_kick(k->sensors);
 }
 
@@ -318,6 +322,8 @@ static void finish_whole(struct keeper *k)
 		keeper_drain(k, keeper_now());
 	}
 	keeper_drain(k, keeper_now());
+	if (!keeper_tell_site(k, &k->points[0]) && state == RUN_DONE)
+		state = RUN_PARTIAL;
 	if (k->job_code < 0)
 		build_warn(
 			k->build, "wattlaw was killed while the job ran: its exit code is unknown");

@@ -36,6 +36,7 @@ struct keeper {
 	struct build *build;
 	struct sensors *sensors;
 	struct knobs *knobs;
+	struct readback *readback; /* of knobs that the job's launcher sets, or NULL */
 	bool sensing; /* sensors_begin was done */
 	bool groups_ready; /* the ranks' CPU groups are leased */
 	size_t n_devices; /* told to the builder */
@@ -70,6 +71,10 @@ int keeper_device(struct keeper *k, const struct device *d, bool on);
 /* Tell builder and shard what a KNOBS_APPLY came to; fills a "default" axis of rec with what was
  * found. */
 void keeper_outcomes(struct keeper *k, const struct knobs_result *r, struct run_rec *rec);
+/* Begin to look at the knobs that the job's launcher sets; and tell builder, shard and rec what
+ * they stood at: false when nobody could tell. */
+void keeper_watch_site(struct keeper *k);
+bool keeper_tell_site(struct keeper *k, struct point_msg *p);
 /* Finish rec over a window, send it, keep it in the shard. */
 void keeper_record(struct keeper *k, struct point_msg *p, const struct build_window *w, int code,
 	enum run_state state);

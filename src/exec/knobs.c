@@ -291,6 +291,8 @@ static enum status do_apply(struct knobs *k)
 		const struct knob_want *want = &k->point.knobs[w];
 		bool rank = want->knob == KNOB_CPU_RATE;
 
+		if (want->site)
+			continue;
 		if (want->knob >= KNOB_COUNT)
 			return err_set(&k->res.err, ST_CORRUPT, "unknown knob %u", want->knob);
 		for (size_t i = rank ? k->n_first : 0; i < (rank ? k->n_ids : k->n_first); i++) {

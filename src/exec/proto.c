@@ -32,6 +32,7 @@ bool hello_encode(const struct hello *h, struct str *out)
 	wire_i64(out, h->settle_ns);
 	wire_i64(out, h->no_steps_ns);
 	wire_u32(out, h->knobs);
+	wire_u32(out, h->site_knobs);
 	wire_u32(out, h->n_ranks);
 	wire_u32(out, h->cpus_per_rank);
 	wire_u32(out, h->progress);
@@ -59,6 +60,7 @@ enum status hello_decode(struct hello *h, const void *p, size_t n, struct err *e
 	h->settle_ns = wire_get_i64(&w);
 	h->no_steps_ns = wire_get_i64(&w);
 	h->knobs = wire_get_u32(&w);
+	h->site_knobs = wire_get_u32(&w);
 	h->n_ranks = wire_get_u32(&w);
 	h->cpus_per_rank = wire_get_u32(&w);
 	h->progress = wire_get_u32(&w) != 0;
@@ -91,6 +93,7 @@ bool point_msg_encode(const struct point_msg *m, struct str *out)
 	for (uint32_t i = 0; i < m->n_knobs; i++) {
 		wire_u32(out, m->knobs[i].knob);
 		wire_u32(out, m->knobs[i].leave);
+		wire_u32(out, m->knobs[i].site);
 		wire_i64(out, m->knobs[i].value);
 	}
 	wire_i64(out, m->hold_min_ns);
@@ -117,6 +120,7 @@ enum status point_msg_decode(struct point_msg *m, const void *p, size_t n, struc
 	for (uint32_t i = 0; i < m->n_knobs; i++) {
 		m->knobs[i].knob = wire_get_u32(&w);
 		m->knobs[i].leave = wire_get_u32(&w) != 0;
+		m->knobs[i].site = wire_get_u32(&w) != 0;
 		m->knobs[i].value = wire_get_i64(&w);
 	}
 	m->hold_min_ns = wire_get_i64(&w);

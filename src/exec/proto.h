@@ -53,6 +53,7 @@ struct hello {
 	int64_t settle_ns; /* after a set, before counting */
 	int64_t no_steps_ns; /* give up waiting for the first step */
 	uint32_t knobs; /* bits of enum knob that will be set */
+	uint32_t site_knobs; /* and of those that the job's launcher sets */
 	uint32_t n_ranks, cpus_per_rank; /* rank groups to make when cpu_rate is set */
 	bool progress; /* steps come as MSG_STEPS */
 };
@@ -60,6 +61,7 @@ struct hello {
 struct knob_want {
 	uint32_t knob;
 	bool leave; /* "default": put back what was found */
+	bool site; /* set by the job's launcher: read it back, leave it alone */
 	int64_t value;
 };
 #define POINT_KNOBS_MAX 8

@@ -121,7 +121,13 @@ void build_idle_power(struct build *b, size_t dev, struct qty idle_mw)
 void build_knob(struct build *b, size_t dev, enum knob k, struct qty found, struct qty requested,
 	struct qty enforced)
 {
-	struct knob_time kt = {.t_ns = b->now_ns,
+	build_knob_at(b, b->now_ns, dev, k, found, requested, enforced);
+}
+
+void build_knob_at(struct build *b, int64_t t_ns, size_t dev, enum knob k, struct qty found,
+	struct qty requested, struct qty enforced)
+{
+	struct knob_time kt = {.t_ns = t_ns,
 		.dev = dev,
 		.knob = k,
 		.found = found,
@@ -137,8 +143,8 @@ void build_knob(struct build *b, size_t dev, enum knob k, struct qty found, stru
 	}
 	b->knob[b->n_knob++] = kt;
 	/* Settings begin and end here: keep the meter sharp around it. */
-	if (b->dev[dev].meter && b->now_ns)
-		meter_pin(b->dev[dev].meter, b->now_ns);
+	if (b->dev[dev].meter && t_ns)
+		meter_pin(b->dev[dev].meter, t_ns);
 }
 
 void build_sample(struct build *b, const struct tagged_sample *s)

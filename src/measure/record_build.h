@@ -54,6 +54,10 @@ void build_idle_power(struct build *b, size_t dev, struct qty idle_mw);
 void build_knob(struct build *b, size_t dev, enum knob k, struct qty found, struct qty requested,
 	struct qty enforced);
 
+/* The same for a value that is known only afterwards to have stood since t_ns. */
+void build_knob_at(struct build *b, int64_t t_ns, size_t dev, enum knob k, struct qty found,
+	struct qty requested, struct qty enforced);
+
 void build_sample(struct build *b, const struct tagged_sample *s);
 /* Suits marks_poll as fn, with the builder as arg. */
 void build_mark(void *b, const struct mark_rank *r, const struct mark_event *ev);

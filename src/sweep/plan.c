@@ -298,15 +298,22 @@ static enum status add_knob(
 	const struct known_axis *k = find_known(name);
 	struct plan_knob knob;
 
-	if (!k || !k->stepped)
+	/* A CPU rate is that of a group of our own: nobody else can set it, or it be read back. */
+	if (!k || !k->stepped || !strcmp(name, "cpu_rate"))
 		return err_at(e, ini->file, entry->line, entry->key_col,
-			"'%s' is not a knob; expected power_limit, clock_max, memory_clock or "
-			"cpu_rate",
+			"'%s' is not a knob that a command can set; expected power_limit, "
+			"clock_max "
+			"or memory_clock",
 			name);
+	for (size_t i = 0; i < p->n_knobs; i++)
+		if (!strcmp(p->knobs[i].name, name))
+			return err_at(e, ini->file, entry->line, entry->key_col,
+				"knob.%s is given twice", name);
 	if (!strstr(entry->value, "{value}"))
 		return err_at(e, ini->file, entry->line, entry->value_col,
 			"the command of a knob must use {value}");
-	knob = (struct plan_knob){mem_strdup(name), mem_strdup(entry->value)};
+	knob = (struct plan_knob){
+		mem_strdup(name), mem_strdup(entry->value), entry->line, entry->key_col};
 	if (!knob.name || !knob.command ||
 		!mem_grow(
 			(void **)&p->knobs, &p->cap_knobs, p->n_knobs + 1, sizeof(knob), N_KNOWN)) {

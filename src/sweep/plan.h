@@ -30,6 +30,7 @@ struct plan_axis {
 	char *name; /* without "axis." */
 	enum unit unit; /* UNIT_NONE for counts and the user's own */
 	bool known, stepped;
+	const char *site; /* set by the site's command: its template, of plan_knob; else NULL */
 	struct plan_value *values;
 	size_t n, cap;
 	int line; /* in the file, 0 = command line */
@@ -40,9 +41,13 @@ struct plan_job {
 	int line;
 };
 
-/* A knob set by the site's own command instead of by us: "knob.power_limit = helper {value}". */
+/* A knob set by the site's own command instead of by us: "knob.power_limit = helper {value}" is put
+ * in front of the launch, with the value as a plain number (W, MHz); one that begins with '-' is an
+ * option and is added to the launch. Every setting is then a launch of its own, and what is in
+ * force is read back. At "default" the command is not used. */
 struct plan_knob {
 	char *name, *command;
+	int line, col;
 };
 
 enum plan_order { PLAN_RANDOM, PLAN_GIVEN };

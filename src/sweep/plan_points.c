@@ -109,6 +109,30 @@ static enum status check_job(const struct plan *p, const struct plan_job *j, str
 	return st;
 }
 
+/* Axes that the site's own command sets: each of their settings needs a launch. */
+static enum status find_site_axes(struct plan *p, struct err *e)
+{
+	for (size_t i = 0; i < p->n_knobs; i++) {
+		const struct plan_knob *k = &p->knobs[i];
+		int axis = find_axis(p, k->name);
+
+		if (axis < 0)
+			return err_at(e, p->file, k->line, k->col,
+				"knob.%s has no axis: give %s = … with the values to set", k->name,
+				k->name);
+		for (size_t j = 0; j < p->n_jobs && k->command[0] == '-'; j++)
+			if (!p->jobs[j].launch)
+				return err_at(e, p->file, k->line, k->col,
+					"knob.%s is an option, and job '%s' has no launch to add "
+					"it "
+					"to",
+					k->name, p->jobs[j].name);
+		p->axes[axis].site = k->command;
+		p->relaunch = true;
+	}
+	return ST_OK;
+}
+
 /* Put combination number c of the axes whose `stepped` equals which into pt. */
 static void set_combination(const struct plan *p, size_t c, bool which, struct plan_point *pt)
 {
@@ -252,6 +276,8 @@ enum status plan_finish(struct plan *p, int64_t fallback_seed, struct err *e)
 		return err_set(e, ST_NOMEM, "out of memory");
 	for (size_t i = 0; i < p->n_jobs && !st; i++)
 		st = check_job(p, &p->jobs[i], e);
+	if (!st)
+		st = find_site_axes(p, e);
 	p->n_points = 0;
 	return st ? st : lay_out(p, e);
 }
@@ -285,21 +311,63 @@ static void expand(
 	}
 }
 
+/* The site's command for one value: "helper {value}" as "helper 200". A plain number is what every
+ * such command takes. */
+static void expand_site(const struct plan_axis *a, const struct plan_value *v, struct str *out)
+{
+	static const char key[] = "{value}";
+	const char *s = a->site, *at;
+	double per = a->unit == UNIT_POWER || a->unit == UNIT_FREQ ? 1e3 : 1; /* mW, kHz */
+	char number[40];
+
+	snprintf(number, sizeof(number), "%.10g", (double)v->value.v / per);
+	for (; (at = strstr(s, key)); s = at + strlen(key)) {
+		str_addn(out, s, (size_t)(at - s));
+		str_add(out, number);
+	}
+	str_add(out, s);
+}
+
+/* Helpers go before the launch, options behind it. */
+static void launch_text(const struct plan *p, const struct plan_point *pt, struct str *out)
+{
+	const struct plan_job *j = &p->jobs[pt->job];
+
+	for (int options = 0; options < 2; options++) {
+		for (size_t i = 0; i < p->n_axes; i++) {
+			const struct plan_axis *a = &p->axes[i];
+			const struct plan_value *v = value_of(p, pt, i);
+
+			if (!a->site || v->is_default || (a->site[0] == '-') != options)
+				continue;
+			if (out->len)
+				str_addc(out, ' ');
+			expand_site(a, v, out);
+		}
+		if (!options && j->launch) {
+			if (out->len)
+				str_addc(out, ' ');
+			expand(p, pt, j->launch, out);
+		}
+	}
+}
+
 enum status plan_point(
 	const struct plan *p, size_t i, struct plan_buf *buf, struct point *out, struct err *e)
 {
 	const struct plan_point *pt = &p->points[i];
 	const struct plan_job *j = &p->jobs[pt->job];
+	uint32_t site = 0;
 
 	memset(buf, 0, sizeof(*buf));
 	expand(p, pt, j->command, &buf->command);
-	if (j->launch)
-		expand(p, pt, j->launch, &buf->launch);
+	launch_text(p, pt, &buf->launch);
 	for (size_t k = 0; k < p->n_axes; k++) {
 		const struct plan_value *v = value_of(p, pt, k);
 
 		buf->axes[k] =
 			(struct axis_val){p->axes[k].name, v->text, p->axes[k].unit, v->value};
+		site |= (uint32_t)(p->axes[k].site != NULL) << k;
 	}
 	*out = (struct point){.campaign = p->name,
 		.workload = j->name,
@@ -309,6 +377,7 @@ enum status plan_point(
 		.launch = buf->launch.len ? str_cstr(&buf->launch) : NULL,
 		.axes = buf->axes,
 		.n_axes = p->n_axes,
+		.site_axes = site,
 		.repeat = pt->repeat,
 		.order = pt->order,
 		.group = pt->group,
