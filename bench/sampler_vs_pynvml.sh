@@ -1,6 +1,6 @@
 #!/bin/sh
 # Sampling eight simulated GPUs: ours against a python3-pynvml loop, alternating in one run, each with its
-# empty tick beside it. One JSON line: medians of CPU time a tick, the ratio, and the ratio without empty ticks.
+# empty tick beside it; both ask for the same readings. One JSON line: medians of CPU time a tick, the ratio, and the ratio without empty ticks.
 #
 #   bench/sampler_vs_pynvml.sh BUILD [HZ [SECONDS [ROUNDS]]]
 #
@@ -19,7 +19,7 @@ trap 'rm -rf "$dir"' EXIT
 
 cat >"$dir/rounds.sh" <<END
 for i in \$(seq $rounds); do
-	"$build/bench/bench_sampler" $hz $seconds
+	"$build/bench/bench_sampler" $hz $seconds same
 	python3 "$here/sampler_pynvml.py" $hz $seconds
 	"$build/bench/bench_sampler" $hz $seconds empty
 	python3 "$here/sampler_pynvml.py" $hz $seconds empty

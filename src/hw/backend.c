@@ -71,9 +71,9 @@ enum status samples_worst(const struct sample *out, uint64_t wanted)
 	enum status worst = ST_OK;
 	bool answered = false;
 
-	for (int c = 0; c < CH_COUNT; c++) {
-		if (!(wanted >> c & 1))
-			continue;
+	for (uint64_t left = wanted; left; left &= left - 1) {
+		int c = __builtin_ctzll(left);
+
 		if (out[c].st == ST_OK)
 			answered = true;
 		else if (out[c].st != ST_UNSUPPORTED)

@@ -16,6 +16,9 @@
 
 #define BIT(ch)  (UINT64_C(1) << (ch))
 #define MAX_GPUS 1024
+#define TIMED_BITS                                                                                 \
+	(BIT(CH_ENERGY) | BIT(CH_POWER) | BIT(CH_POWER_AVERAGE) | BIT(CH_POWER_INSTANT) |          \
+		BIT(CH_POWER_MODULE))
 
 static void add_why(struct device *d, const char *text)
 {
@@ -270,7 +273,7 @@ static enum status nvml_read(void *self, size_t dev, uint64_t channels, struct s
 {
 	struct nvml *nv = self;
 	struct nvml_gpu *g;
-	uint64_t by_field, todo;
+	uint64_t by_field, todo, rest;
 	int64_t t0, t1;
 
 	if (dev >= nv->n)
@@ -283,25 +286,33 @@ static enum status nvml_read(void *self, size_t dev, uint64_t channels, struct s
 		return ST_LOST;
 	}
 	todo = channels & nv->devs[dev].channels;
-	by_field = todo & field_channels(g);
-	for (int ch = 0; ch < CH_COUNT; ch++) {
-		if (!((todo & ~by_field) >> ch & 1))
-			continue;
-		if (ch == CH_MEM_UTIL && todo & BIT(CH_UTIL))
-			continue; /* came with it */
+	by_field = g->n_fields ? todo & field_channels(g) : 0;
+	/* Energy and power are integrated over time: each has that of its own call. The others are
+	 * read in one go and share its middle: asking the clock costs as much as asking them. */
+	for (uint64_t left = todo & ~by_field & TIMED_BITS; left; left &= left - 1) {
+		int ch = __builtin_ctzll(left);
+
 		read_one(nv, g, (enum channel)ch, out);
 		t1 = now(nv);
 		out[ch].t_ns = t0 + (t1 - t0) / 2;
-		if (ch == CH_UTIL)
-			out[CH_MEM_UTIL].t_ns = out[ch].t_ns;
+		t0 = t1;
+	}
+	rest = todo & ~by_field & ~TIMED_BITS;
+	if (rest & BIT(CH_UTIL))
+		rest &= ~BIT(CH_MEM_UTIL); /* comes with it */
+	for (uint64_t left = rest; left; left &= left - 1)
+		read_one(nv, g, (enum channel)__builtin_ctzll(left), out);
+	if (rest) {
+		t1 = now(nv);
+		for (uint64_t left = todo & ~by_field & ~TIMED_BITS; left; left &= left - 1)
+			out[__builtin_ctzll(left)].t_ns = t0 + (t1 - t0) / 2;
 		t0 = t1;
 	}
 	if (by_field) {
 		read_fields(nv, g, by_field, out);
 		t1 = now(nv);
-		for (int ch = 0; ch < CH_COUNT; ch++)
-			if (by_field >> ch & 1)
-				out[ch].t_ns = t0 + (t1 - t0) / 2;
+		for (uint64_t left = by_field; left; left &= left - 1)
+			out[__builtin_ctzll(left)].t_ns = t0 + (t1 - t0) / 2;
 	}
 	return samples_worst(out, channels);
 }

@@ -118,6 +118,8 @@ static nv_ret_t act_faults(struct call *c, enum nvml_call fn, uint32_t nth)
 	int64_t since;
 	nv_ret_t ret = NV_OK;
 
+	if (!s->n_faults)
+		return NV_OK;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	since = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec - world_start_ns(c->map);
 	for (int i = 0; i < s->n_faults; i++) {
