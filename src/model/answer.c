@@ -26,10 +26,12 @@ static void blank(const struct model *m, const double *x, struct answer *out)
 	out->family = "combined";
 }
 
-/* Take over the evidence of one factor's prediction; the weakest of them counts. */
-static void note_evidence(struct answer *out, const struct prediction *p, enum factor f)
+/* Take over the evidence of one prediction; the weakest counts. Quantities of one factor share
+ * their distance (out->distance is what it was before this factor, plus the largest of them). */
+static void note_evidence(
+	struct answer *out, const struct prediction *p, enum factor f, double before)
 {
-	out->distance += p->distance;
+	out->distance = fmax(out->distance, before + p->distance);
 	if (p->evidence > out->evidence)
 		out->evidence = p->evidence;
 	if (p->evidence == EVIDENCE_REFUSED) {
@@ -76,7 +78,7 @@ static enum status one_factor(
 		if (!s)
 			continue;
 		st = predict_with_prior(&s->sel, m->opts.prior[q], x, m->opts.level, &p, e);
-		note_evidence(out, &p, f);
+		note_evidence(out, &p, f, 0);
 		if (st == ST_INVALID)
 			return st;
 		if (st != ST_OK)
@@ -95,10 +97,12 @@ static enum status many_factors(
 {
 	double shift[QTY_COUNT] = {0}, var[QTY_COUNT] = {0};
 	bool known[QTY_COUNT] = {true, true, true};
+	double before;
 
 	for (int f = 0; f < FACTOR_COUNT; f++) {
 		if (same(x[f], m->base[f]))
 			continue;
+		before = out->distance;
 		for (int q = 0; q < QTY_COUNT; q++) {
 			const struct model_series *s =
 				model_series_of(m, (enum factor)f, (enum quantity)q);
@@ -113,7 +117,7 @@ static enum status many_factors(
 				    e) == ST_INVALID)
 				return ST_INVALID;
 			if (q == QTY_TIME || p.evidence == EVIDENCE_REFUSED)
-				note_evidence(out, &p, (enum factor)f);
+				note_evidence(out, &p, (enum factor)f, before);
 			if (p.evidence == EVIDENCE_REFUSED)
 				return ST_RANGE;
 			half = 0.5 * log(p.y.hi / p.y.lo);

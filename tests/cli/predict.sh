@@ -65,6 +65,9 @@ printf 'hour,g_per_kwh\n0,50\n1,150\n' >grid.csv
 try wattlaw predict --workload bert --power-limit 200W --carbon grid.csv --json
 ok "$code" "carbon intensity may come from a file"
 
+try wattlaw predict --workload bert --workers 4 --json
+is "$(printf '%s' "$out" | python3 -c 'import json, math, sys; print(round(math.exp(json.load(sys.stdin)["distance"]), 6))')" \
+	2.0 "twice the largest count is a factor of 2 beyond it, whatever the number of quantities"
 try wattlaw predict --workload bert --workers 64
 is "$code" 4 "32 times the largest count is refused with its own code"
 has "$out" "beyond what was measured" "the reason is given"
