@@ -205,7 +205,7 @@ static void integrate(const struct meter *m, int64_t t0, int64_t t1, struct inte
 	if (!m->n_p)
 		return;
 	inside =
-		instant(m) && !rise && !m->lost_t &&
+		instant(m) && rise <= 0 && !m->lost_t &&
 		integrate_inside(m, t0 + m->cfg.lag_ns, t1 + m->cfg.lag_ns, refresh, &uj, &covered);
 	t0 += shift;
 	t1 += shift;
