@@ -136,7 +136,9 @@ def set2set(P, p, g, x, steps=3):
     for _ in range(steps):
         h, cell = torch._VF.lstm_cell(q, (h, cell), *gates(P, p, q, h.shape[1], 4))
         score = (x * h[g.mol]).sum(1)
-        weight = torch.cat([score[g.mol == i].softmax(0) for i in range(N)])  # atoms lie molecule by molecule
+        top = segment(score[:, None], g.mol, N, "amax")[g.mol, 0]
+        weight = (score - top).exp()
+        weight = weight / g.to_molecules(weight[:, None])[g.mol, 0]
         q = torch.cat((h, g.to_molecules(weight[:, None] * x)), 1)
     return q
 
