@@ -285,9 +285,10 @@ int trainer_load(struct trainer *t, struct fault *f)
 		return -1;
 	t->ctx = (struct op_ctx){.seed = (uint64_t)o->seed,
 		.sync_bn = o->sync_bn && t->comm.size > 1,
+		.bf16 = !strcmp(o->precision, "bf16"),
 		.comm = &t->comm,
 		.loss_scale = 1};
-	t->ps = params_new(t->be, !strcmp(o->precision, "bf16") ? DT_BF16 : DT_F32);
+	t->ps = params_new(t->be, DT_F32);
 	if (!t->ps)
 		return fault_set(f, "out of memory");
 	if (first_net(t, f) || (o->resume && resume(t, f)))

@@ -55,9 +55,15 @@ static void shake(struct params *ps)
 	}
 }
 
+static bool want_bf16;
+
 static bool lab_open(struct lab *l, const struct backend *be, const struct ops_case *c)
 {
-	*l = (struct lab){.ctx = {.seed = 5, .n_local = 3, .n_global = 3, .loss_scale = 1}};
+	*l = (struct lab){.ctx = {.seed = 5,
+				  .n_local = 3,
+				  .n_global = 3,
+				  .loss_scale = 1,
+				  .bf16 = want_bf16}};
 	l->ps = params_new(be, DT_F32);
 	l->net = net_new(be, l->ps, &l->ctx, &l->arena, !c->eval);
 	c->build(l->net);
@@ -174,6 +180,51 @@ static double compare(struct lab *a, struct lab *b, bool eval)
 	for (int k = 0; k < a->ps->n; k++)
 		worst = fmax(worst, param_difference(a, b, k, !eval && a->ps->p[k]->trainable));
 	return worst;
+}
+
+static bool has_product(const struct net *n)
+{
+	for (int i = 0; i < n->n_nodes; i++)
+		switch (n->node[i]->op) {
+		case OP_CONV:
+		case OP_CONV_T:
+		case OP_LINEAR:
+		case OP_MATMUL:
+		case OP_ATTENTION:
+			return true;
+		default:
+			break;
+		}
+	return false;
+}
+
+/* With bf16 asked for, products change by its rounding (2⁻⁹ an operand) and nothing else does. */
+static void test_bf16(const struct ops_case *c)
+{
+	struct lab a, b;
+	double d = INFINITY;
+	bool product = false;
+
+	want_bf16 = true;
+	if (lab_open(&b, &backend_reference, c)) {
+		want_bf16 = false;
+		if (lab_open(&a, &backend_reference, c)) {
+			product = has_product(a.net);
+			lab_loss(&a);
+			lab_loss(&b);
+			if (!c->eval) {
+				lab_backward(&a);
+				lab_backward(&b);
+			}
+			d = compare(&a, &b, c->eval);
+		}
+		lab_close(&a);
+	}
+	want_bf16 = false;
+	if (!ok(product ? d > 1e-5 && d < 0.05 : d == 0, "%s: %s", c->name,
+		    product ? "bf16 rounds its products" : "bf16 leaves it alone"))
+		printf("# worst difference %g\n", d);
+	lab_close(&b);
 }
 
 static void test_backends(const struct ops_case *c)
@@ -299,6 +350,7 @@ int main(void)
 	for (const struct ops_case *c = ops_cases; c->name; c++) {
 		test_gradients(c);
 		test_backends(c);
+		test_bf16(c);
 	}
 	is_int(unseen(&compared), 0, "every operation of the fast back end has been compared");
 	differentiated.op[OP_REORDER] = true; /* the reference back end has one layout */

@@ -27,8 +27,15 @@ is "$(jq -rs 'all(.[]; .gradient_bytes == 4 * .parameters and .flops_per_sample 
 	"gradients have four bytes a parameter, and a sample takes operations"
 is "$(jq -rs 'map(select(.domain == "vision" or .domain == "language" or .domain == "chemistry")) | length' <<<"$out")" 12 \
 	"twelve networks of three domains are listed"
-train resnet18 --precision bf16
+train bert --precision bf16
 is "$code" 2 "a precision that cannot be computed is refused"
+has "$err" "onednn has no bf16 products" "and it is said what is missing"
+for p in f32 bf16; do
+	train bert --backend reference --precision $p --batch 2 --steps 2 --dropout 0 --quiet --json
+	loss[${#loss[@]}]=$(jq .loss <<<"$out")
+done
+is "$(jq -n "(${loss[1]} / ${loss[0]} - 1) as \$d | \$d != 0 and \$d < 0.01 and \$d > -0.01")" true \
+	"the reference back end trains in bf16: nearly as in f32"
 
 train bert --steps 2 --quiet --json
 is "$code $(jq -r '"\(.schema) \(.network) \(.steps) \(.samples)"' <<<"$out")" "0 wattlaw.train/1 bert 2 16" \

@@ -7,7 +7,9 @@ static int has_dtype(enum dtype dt, struct fault *f)
 {
 	if (dt == DT_F32)
 		return 0;
-	return fault_set(f, "this back end computes in f32 only");
+	return fault_set(f,
+		"the back end onednn has no bf16 products yet: use --precision f32, or --backend "
+		"reference, which rounds operands to bf16 and is slow");
 }
 
 static void pack(const struct tensor *t, float *data, const float *plain)

@@ -222,6 +222,7 @@ struct op_ctx {
 	int64_t row0; /* first sample of this rank in the global batch */
 	int64_t n_local; /* samples of this rank */
 	int64_t n_global; /* samples in the global batch of this step */
+	bool bf16; /* operands of products are rounded to bf16, see ops/ref_bf16.c */
 	bool sync_bn; /* batch norm statistics over all ranks */
 	struct comm *comm; /* for sync_bn; NULL with one rank */
 	struct op_stats stats;
@@ -279,7 +280,7 @@ struct node {
 struct backend {
 	const char *name;
 	const struct op_impl *impl; /* [OP_COUNT]; no forward: the reference one is used */
-	/* 0 if tensors of dt can be computed with here; otherwise f says what is missing */
+	/* 0 if products can take operands of dt here; otherwise f says what is missing */
 	int (*has_dtype)(enum dtype dt, struct fault *f);
 	/* A parameter between its packed layout and row-major f32. */
 	void (*pack)(const struct tensor *t, float *data, const float *plain);

@@ -12,9 +12,9 @@ void grad_clear(const struct node *nd, int i)
 
 static int has_dtype(enum dtype dt, struct fault *f)
 {
-	if (dt == DT_F32)
+	if (dt == DT_F32 || dt == DT_BF16)
 		return 0;
-	return fault_set(f, "the reference back end computes in f32 only");
+	return fault_set(f, "the reference back end computes in f32 and bf16 only");
 }
 
 #define ROW(name)                                                                                  \
@@ -23,11 +23,32 @@ static int has_dtype(enum dtype dt, struct fault *f)
 		.flags = IMPL_ADDS                                                                 \
 	}
 
+#define PRODUCT(name)                                                                              \
+	static void name##_forward(struct node *nd)                                                \
+	{                                                                                          \
+		ref_product(nd, ref_##name##_forward, false);                                      \
+	}                                                                                          \
+	static void name##_backward(struct node *nd)                                               \
+	{                                                                                          \
+		ref_product(nd, ref_##name##_backward, true);                                      \
+	}
+
+PRODUCT(conv)
+PRODUCT(conv_t)
+PRODUCT(linear)
+PRODUCT(matmul)
+PRODUCT(attention)
+
+#define PRODUCT_ROW(name)                                                                          \
+	{                                                                                          \
+		ref_product_plan, name##_forward, name##_backward, NULL, IMPL_ADDS                 \
+	}
+
 static const struct op_impl impl[OP_COUNT] = {
-	[OP_CONV] = ROW(conv),
-	[OP_CONV_T] = ROW(conv_t),
-	[OP_LINEAR] = ROW(linear),
-	[OP_MATMUL] = ROW(matmul),
+	[OP_CONV] = PRODUCT_ROW(conv),
+	[OP_CONV_T] = PRODUCT_ROW(conv_t),
+	[OP_LINEAR] = PRODUCT_ROW(linear),
+	[OP_MATMUL] = PRODUCT_ROW(matmul),
 	[OP_BATCHNORM] = {ref_batchnorm_plan, ref_batchnorm_forward, ref_batchnorm_backward, NULL,
 		IMPL_ADDS},
 	[OP_NORM_ROWS] = {ref_norm_rows_plan, ref_norm_rows_forward, ref_norm_rows_backward, NULL,
@@ -44,7 +65,7 @@ static const struct op_impl impl[OP_COUNT] = {
 	[OP_PERMUTE] = ROW(permute),
 	[OP_SUM_AXIS] = ROW(sum_axis),
 	[OP_SOFTMAX] = ROW(softmax),
-	[OP_ATTENTION] = ROW(attention),
+	[OP_ATTENTION] = PRODUCT_ROW(attention),
 	[OP_EMBED] = ROW(embed),
 	[OP_GATHER] = ROW(gather),
 	[OP_SCATTER] = ROW(scatter),

@@ -40,6 +40,12 @@ REF_OP(segment);
 REF_OP(xent);
 REF_OP(regression);
 
+/* Runs f, the forward or backward of a product, as the precision of the run asks; ref_product_plan
+ * sets the scratch for it. ref_operand rounds what becomes an operand on the way. */
+int ref_product_plan(struct node *nd, struct fault *f);
+void ref_product(struct node *nd, void (*f)(struct node *), bool backward);
+double ref_operand(const struct node *nd, double x);
+
 int ref_batchnorm_plan(struct node *nd, struct fault *f);
 int ref_norm_rows_plan(struct node *nd, struct fault *f);
 /* Element-wise operations take any layout whose padding they keep zero. */

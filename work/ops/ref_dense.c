@@ -197,7 +197,8 @@ static void head_forward(const struct node *nd, const struct head *a, float *o)
 			double sum = 0;
 
 			for (int64_t j = 0; j < a->t; j++)
-				sum += p[j] * kept(nd, a, i, j) * a->v[j * a->pitch + l];
+				sum += ref_operand(nd, p[j] * kept(nd, a, i, j)) *
+				       a->v[j * a->pitch + l];
 			o[i * a->e + l] = (float)sum;
 		}
 	}
@@ -231,12 +232,13 @@ static void head_backward(const struct node *nd, const struct head *a, const flo
 				       od[i * a->e + l];
 		for (int64_t j = 0; j < a->t; j++) {
 			double dp = 0, keep = kept(nd, a, i, j), ds;
+			double pk = ref_operand(nd, p[j] * keep);
 
 			for (int64_t l = 0; l < a->d; l++) {
 				dp += keep * a->v[j * a->pitch + l] * od[i * a->e + l];
-				dv[j * a->pitch + l] += (float)(p[j] * keep * od[i * a->e + l]);
+				dv[j * a->pitch + l] += (float)(pk * od[i * a->e + l]);
 			}
-			ds = p[j] * (dp - dot) * a->scale;
+			ds = ref_operand(nd, p[j] * (dp - dot) * a->scale);
 			for (int64_t l = 0; l < a->d; l++) {
 				dq[i * a->pitch + l] += (float)(ds * a->k[j * a->pitch + l]);
 				dk[j * a->pitch + l] += (float)(ds * a->q[i * a->pitch + l]);

@@ -33,12 +33,14 @@ static inline float bf16_to(uint16_t h)
 	return f;
 }
 
-/* round to nearest even */
+/* round to nearest even; a NaN stays one */
 static inline uint16_t bf16_from(float f)
 {
 	uint32_t u;
 
 	memcpy(&u, &f, sizeof(u));
+	if ((u & 0x7fffffff) > 0x7f800000)
+		return 0x7fc0;
 	return (uint16_t)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
 }
 
