@@ -255,6 +255,24 @@ static void summary(const struct trainer *t, const struct progress *p, const str
 	target(t, s, r);
 }
 
+/* What is trained, on what, by whom. */
+static void tell_start(const struct trainer *t)
+{
+	const struct data_info *in = &t->data.info;
+
+	if (t->o->quiet || t->comm.rank)
+		return;
+	fprintf(stderr, "%s %s: %lld parameters; %s", t->model->name, size_name[t->o->size],
+		(long long)t->ps->n_trainable, t->data.ops->name);
+	if (in->classes && t->model->data != DATA_MLM && t->model->data != DATA_CLM)
+		fprintf(stderr, " of %d classes", in->classes);
+	fprintf(stderr, ", %lld samples and %lld held out; %lld a step, %d rank%s of %d thread%s\n",
+		(long long)in->n_train, (long long)in->n_eval,
+		(long long)(t->global_batch * t->o->accumulate), t->comm.size,
+		t->comm.size > 1 ? "s" : "", omp_get_max_threads(),
+		omp_get_max_threads() > 1 ? "s" : "");
+}
+
 static int train(struct trainer *t, struct fault *f)
 {
 	static struct progress p;
@@ -268,6 +286,7 @@ static int train(struct trainer *t, struct fault *f)
 		.first_step = t->step,
 		.last_step = t->step};
 	t->comm.wait_s = 0;
+	tell_start(t);
 	if (loop(t, &p, &r, f))
 		return -1;
 	summary(t, &p, &r);

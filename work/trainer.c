@@ -85,10 +85,16 @@ static int open_data(struct trainer *t, struct fault *f)
 		.vocab = o->vocab,
 		.seed = (uint64_t)o->seed,
 		.target = o->target};
+	enum data_kind kind = t->model->data;
+	bool text = kind == DATA_MLM || kind == DATA_SEQCLASS || kind == DATA_CLM;
 
 	if (o->data && access(o->data, R_OK) && !strchr(o->data, ','))
 		return fault_set(f, "--data %s: %s; expected %s", o->data, strerror(errno),
 			data_expected(t->model->data));
+	if (o->vocab && (!o->data || !text))
+		return fault_set(f, "--vocab is for text given with --data");
+	if (o->target && (!o->data || (kind != DATA_MOLECULE && kind != DATA_IMAGE)))
+		return fault_set(f, "--target is for molecules or CIFAR-100 given with --data");
 	if (t->model->data_spec)
 		t->model->data_spec(&t->cfg, &spec);
 	if (data_open(&t->data, &spec, f))

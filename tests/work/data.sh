@@ -64,6 +64,14 @@ refuse() {
 	ok $? "$net refuses $path" 1
 	has "$err" "$msg" "and says why"
 }
+train resnet18 --vocab words --steps 1
+is "$code $err" "2 wl-train: --vocab is for text given with --data" "a vocabulary for pictures is refused"
+train bert --data s/text.txt --target gap --steps 1
+is "$code $err" "2 wl-train: --target is for molecules or CIFAR-100 given with --data" "a property of text, too"
+train resnet18 --data s/pictures --steps 1
+has "$err" "parameters; pictures of 2 classes, 36 samples and 4 held out; 8 a step, 1 rank of 1 thread" \
+	"the first line says what is trained on what"
+
 mkdir none && refuse "none: expected a folder for each class with .jpg, .jpeg or .png" resnet18 none
 mkdir -p one/a one/b && cp s/pictures/blue/* one/a
 refuse "one/b: no .jpg, .jpeg or .png in this class's folder" resnet18 one

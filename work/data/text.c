@@ -166,6 +166,7 @@ static void close_text(struct data *d)
 }
 
 static const struct data_ops ops = {"text", fill, close_text};
+static const struct data_ops without_file = {"generated text", fill, close_text};
 
 /* The number from p to end, 0 to 999; −1: something else */
 static int label_of(const char *p, const char *end)
@@ -283,7 +284,7 @@ static int prepare(struct data *d, struct fault *f)
 	if (!t)
 		return fault_set(f, "out of memory");
 	d->state = t;
-	d->ops = &ops;
+	d->ops = d->spec.path ? &ops : &without_file;
 	d->info = (struct data_info){.n_train = 16384,
 		.n_eval = 256,
 		.seq = d->spec.seq,
