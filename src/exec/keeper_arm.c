@@ -16,6 +16,7 @@ extern char **environ;
 
 #define KNOBS_NS (20 * NS_PER_S) /* for drivers to open and answer before a job starts */
 #define TICK_NS  (50 * NS_PER_MS)
+#define TELL_NS  (200 * NS_PER_MS) /* between the energies that the job is told */
 #define STALL_NS (3 * NS_PER_S)
 #define FIRST_NS (300 * NS_PER_MS)
 
@@ -124,8 +125,10 @@ void keeper_drain(struct keeper *k, int64_t now)
 	if (k->shard && shard_tick(k->shard, now))
 		keeper_warn(k, "the shard cannot be written (disk full?); if the keeper is killed "
 			       "the record is lost");
-	if (k->marks && k->job_started && k->sensing)
+	if (k->marks && k->job_started && k->sensing && now - k->told_ns >= TELL_NS) {
 		marks_publish_energy(k->marks, build_energy(k->build, k->job_start_ns, now), now);
+		k->told_ns = now;
+	}
 	if (k->sensing && !k->stall_told) {
 		const char *who = sensors_stuck(k->sensors, now, STALL_NS);
 

@@ -52,6 +52,7 @@ struct keeper {
 	enum step_state state;
 	struct step_track track;
 	int64_t state_ns; /* when the state began */
+	int64_t told_ns; /* when the job was last told its energy */
 	int64_t hold_ns; /* when counting began */
 	int64_t retry_ns;
 	bool no_steps_told;

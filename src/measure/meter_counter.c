@@ -43,7 +43,8 @@ static double between(const struct meter *m, size_t i, double ti, double tj, dou
 	return before < after ? fmax(from, to) : fmin(from, to);
 }
 
-static struct edge counter_edge(const struct meter *m, int64_t t, bool start, int64_t refresh)
+static struct edge counter_edge(
+	const struct meter *m, int64_t t, bool start, int64_t refresh, bool rough)
 {
 	size_t lo = 0, hi = m->n_c, i, j;
 	double ti, tj, at = (double)t, room = cadence_leeway(&m->cc) + (double)refresh, most;
@@ -61,7 +62,7 @@ static struct edge counter_edge(const struct meter *m, int64_t t, bool start, in
 		else
 			hi = mid;
 	}
-	beat = counter_beat(m, lo < m->n_c ? lo : m->n_c - 1);
+	beat = rough ? (struct beat){0} : counter_beat(m, lo < m->n_c ? lo : m->n_c - 1);
 	/* Its refresh may still have been before t. */
 	while (lo < m->n_c && refreshed_at(m, lo, b) <= at)
 		lo++;
@@ -112,7 +113,7 @@ static bool counter_stuck(const struct meter *m, int64_t t0, int64_t t1)
 	return still >= limit;
 }
 
-void counter_count(const struct meter *m, int64_t t0, int64_t t1, struct counted *out)
+void counter_count(const struct meter *m, int64_t t0, int64_t t1, bool rough, struct counted *out)
 {
 	int64_t refresh = counter_refresh(m), first, last;
 	struct edge a, b;
@@ -124,15 +125,15 @@ void counter_count(const struct meter *m, int64_t t0, int64_t t1, struct counted
 	 */
 	first = m->c[0].seen;
 	last = m->cc.last_read;
-	a = counter_edge(m, t0, true, refresh);
+	a = counter_edge(m, t0, true, refresh, rough);
 	if (!a.known && t0 < first && t1 > first) {
-		a = counter_edge(m, first, true, refresh);
+		a = counter_edge(m, first, true, refresh, rough);
 		t0 = first;
 	}
-	b = counter_edge(m, t1, false, refresh);
+	b = counter_edge(m, t1, false, refresh, rough);
 	if (!b.known && t1 > last && t0 < last) {
 		t1 = m->c[m->n_c - 1].seen;
-		b = counter_edge(m, t1, false, refresh);
+		b = counter_edge(m, t1, false, refresh, rough);
 	}
 	if (!a.known || !b.known || t1 <= t0)
 		return;

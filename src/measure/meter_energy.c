@@ -359,6 +359,27 @@ static unsigned flags_in(const struct meter *m, int64_t t0, int64_t t1)
 	return flags;
 }
 
+/* The counter, when it accounts for at least as much of the window as the integral (less 1 %). */
+static bool counter_wins(const struct counted *ct, const struct integral *in, double span)
+{
+	return ct->known && (!in->known || ct->covered_ns >= in->covered_ns - 0.01 * span);
+}
+
+struct qty meter_rough(const struct meter *m, int64_t t0, int64_t t1)
+{
+	double span = (double)t1 - (double)t0;
+	struct integral in;
+	struct counted ct;
+
+	if (t1 <= t0)
+		return QTY_NONE(ST_UNKNOWN);
+	integrate(m, t0, t1, &in);
+	counter_count(m, t0, t1, true, &ct);
+	if (counter_wins(&ct, &in, span))
+		return energy_qty(ct.uj, ct.covered_ns / span);
+	return in.known ? energy_qty(in.uj, in.covered_ns / span) : QTY_NONE(ST_UNKNOWN);
+}
+
 enum status meter_energy(const struct meter *m, int64_t t0, int64_t t1, struct meter_energy *out)
 {
 	double span = (double)t1 - (double)t0, covered = 0, spacing = 0, error = 0, uj = 0;
@@ -379,7 +400,7 @@ enum status meter_energy(const struct meter *m, int64_t t0, int64_t t1, struct m
 	if (t1 <= t0)
 		return ST_RANGE;
 	integrate(m, t0, t1, &in);
-	counter_count(m, t0, t1, &ct);
+	counter_count(m, t0, t1, false, &ct);
 	out->flags = flags_in(m, t0, t1) | in.flags;
 	if (m->cfg.gain_ppm != 1000000)
 		out->flags |= METER_CORRECTED;
@@ -389,7 +410,7 @@ enum status meter_energy(const struct meter *m, int64_t t0, int64_t t1, struct m
 		out->integral_uj = energy_qty(in.uj, in.covered_ns / span);
 	if (ct.known)
 		out->counter_uj = energy_qty(ct.uj, ct.covered_ns / span);
-	if (ct.known && (!in.known || ct.covered_ns >= in.covered_ns - 0.01 * span)) {
+	if (counter_wins(&ct, &in, span)) {
 		out->method = ENERGY_COUNTER;
 		uj = ct.uj;
 		covered = ct.covered_ns;

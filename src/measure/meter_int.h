@@ -94,7 +94,8 @@ struct counted {
 	double uj, covered_ns, spacing_ns, error_uj;
 };
 
-void counter_count(const struct meter *m, int64_t t0, int64_t t1, struct counted *out);
+/* rough: without looking for the beat, which costs a millisecond. */
+void counter_count(const struct meter *m, int64_t t0, int64_t t1, bool rough, struct counted *out);
 
 /* Part of [a, b] inside [t0, t1]. */
 static inline int64_t overlap(int64_t a, int64_t b, int64_t t0, int64_t t1)

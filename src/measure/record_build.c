@@ -422,7 +422,7 @@ static bool fill_devices(const struct build *b, const struct build_window *w, in
 
 /* ---- phases ---- */
 
-struct qty build_energy(const struct build *b, int64_t t0_ns, int64_t t1_ns)
+static struct qty energy_of_counted(const struct build *b, int64_t t0_ns, int64_t t1_ns, bool rough)
 {
 	int64_t sum = 0;
 	enum status st = ST_UNKNOWN;
@@ -433,9 +433,11 @@ struct qty build_energy(const struct build *b, int64_t t0_ns, int64_t t1_ns)
 
 		if (!b->dev[i].counted)
 			continue;
-		if (meter_energy(b->dev[i].meter, t0_ns, t1_ns, &m) != ST_OK ||
-			!has_value(m.energy_uj) ||
-			__builtin_add_overflow(sum, m.energy_uj.v, &sum)) {
+		if (rough)
+			m.energy_uj = meter_rough(b->dev[i].meter, t0_ns, t1_ns);
+		else if (meter_energy(b->dev[i].meter, t0_ns, t1_ns, &m) != ST_OK)
+			m.energy_uj = QTY_NONE(ST_UNKNOWN);
+		if (!has_value(m.energy_uj) || __builtin_add_overflow(sum, m.energy_uj.v, &sum)) {
 			missing = true;
 			continue;
 		}
@@ -443,6 +445,11 @@ struct qty build_energy(const struct build *b, int64_t t0_ns, int64_t t1_ns)
 		st = ST_OK;
 	}
 	return st == ST_OK ? (struct qty){sum, missing ? ST_PARTIAL : ST_OK} : QTY_NONE(ST_UNKNOWN);
+}
+
+struct qty build_energy(const struct build *b, int64_t t0_ns, int64_t t1_ns)
+{
+	return energy_of_counted(b, t0_ns, t1_ns, true);
 }
 
 static bool add_phase(const struct build *b, const struct build_window *w, struct run_rec *rec,
@@ -462,7 +469,7 @@ static bool add_phase(const struct build *b, const struct build_window *w, struc
 		return false;
 	p->start_ns = t0 - w->t0_ns;
 	p->end_ns = t1 - w->t0_ns;
-	p->energy_uj = build_energy(b, t0, t1);
+	p->energy_uj = energy_of_counted(b, t0, t1, false);
 	p->steps = p->samples = 0;
 	for (size_t i = 0; i < b->n_rank; i++) {
 		int64_t steps, samples;

@@ -84,7 +84,8 @@ enum status build_record(
 	struct build *b, const struct build_window *w, struct run_rec *rec, struct err *e);
 
 /* The last two settled numbers that a stepping executor steers by: step statistics since t0 (of the
- * slowest rank), and energy so far of the counted devices for marks_publish_energy. */
+ * slowest rank), and energy so far of the counted devices for marks_publish_energy (cheap: edges
+ * are known to a refresh each). */
 void build_steps(const struct build *b, int64_t t0_ns, int64_t t1_ns, struct step_stats *out);
 struct qty build_energy(const struct build *b, int64_t t0_ns, int64_t t1_ns);
 
