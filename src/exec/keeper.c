@@ -252,6 +252,7 @@ void keeper_record(struct keeper *k, struct point_msg *p, const struct build_win
 	struct run_rec *rec = &p->rec;
 
 	rec->state = state;
+	rec->simulated |= sensors_simulated(k->sensors);
 	rec->exit_code = code;
 	if (build_record(k->build, w, rec, &e))
 		run_rec_warn(rec, "%s", e.msg);

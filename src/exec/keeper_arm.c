@@ -110,7 +110,7 @@ void keeper_drain(struct keeper *k, int64_t now)
 		struct str warn = STR_INIT;
 
 		begin_sensing(k, &warn);
-		if (k->job_started)
+		if (k->job_started && sensors_n_on(k->sensors))
 			keeper_warn(k,
 				"sensors answered only %.1f s into the job: its energy is known "
 				"from then on",
@@ -249,8 +249,8 @@ static enum status arm(struct keeper *k, struct str *warn, struct err *e)
 		begin_sensing(k, warn);
 	else if (!k->sensing)
 		str_addf(warn,
-			"sensors did not open within %.1f s; the job starts without waiting for "
-			"them\n",
+			"drivers did not open within %.1f s: the job starts without them, and is "
+			"measured from their answer on\n",
 			(double)k->hello.open_ns / 1e9);
 	/* A reading from before the job makes its first moments known. */
 	if (k->sensing && sensors_n_on(k->sensors)) {

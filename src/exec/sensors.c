@@ -31,7 +31,7 @@ struct sensors {
 	char *devices, *only, *run_id;
 	int64_t period_ns, job_pid;
 	pthread_t opener;
-	_Atomic bool opened;
+	_Atomic bool opened, simulated;
 	bool begun, joined;
 	/* Written by the opener before `opened` is set. */
 	struct hw *hw;
@@ -77,6 +77,7 @@ static void *open_all(void *arg)
 
 	s->open_st = hw_env_default(&env, &s->open_err);
 	env.flags |= BACKEND_READ_ONLY;
+	env.simulated = &s->simulated;
 	env.run_id = s->run_id;
 	if (s->open_st == ST_OK)
 		s->open_st = hw_open(&env, s->only, &s->hw, &s->open_err);
@@ -113,6 +114,11 @@ enum status sensors_start(const char *devices, const char *only, const char *run
 bool sensors_opened(const struct sensors *s)
 {
 	return atomic_load(&s->opened);
+}
+
+bool sensors_simulated(const struct sensors *s)
+{
+	return atomic_load(&s->simulated);
 }
 
 static void start_unit(struct sensors *s, size_t backend, struct str *warn)
@@ -239,8 +245,15 @@ void sensors_why(const struct sensors *s, struct str *out)
 	for (size_t i = 0; i < hw_n_missing(s->hw); i++) {
 		const struct hw_missing *m = hw_missing_at(s->hw, i);
 
-		if (!m->knob)
-			str_addf(out, "%s %s: %s", out->len > n ? ";" : ":", m->what, m->why);
+		size_t name = strlen(m->what);
+
+		if (m->knob)
+			continue;
+		str_addf(out, "%s ", out->len > n ? ";" : ":");
+		/* a back end that failed whole has its name in the reason already */
+		if (strncmp(m->why, m->what, name) || m->why[name] != ':')
+			str_addf(out, "%s: ", m->what);
+		str_add(out, m->why);
 	}
 	for (size_t i = 0; i < hw_n_devices(s->hw); i++)
 		if (!s->sel.on[i] && hw_device(s->hw, i)->channels & ENERGY_CHANNELS)

@@ -18,6 +18,8 @@ enum status sensors_start(const char *devices, const char *only, const char *run
 	int64_t period_ns, struct sensors **out, struct err *e);
 /* Is the opening over? */
 bool sensors_opened(const struct sensors *s);
+/* Was a library loaded that simulates? Known even when it hangs before it tells a device. */
+bool sensors_simulated(const struct sensors *s);
 /* Once, after sensors_opened: tell the builder about the devices (first_dev: the index of the first
  * in it) and start the samplers. Adds a line to warn for everything a person should know. */
 enum status sensors_begin(

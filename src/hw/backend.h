@@ -110,6 +110,9 @@ struct backend_env {
 	const char *run_id; /* only CPU groups of this run are listed; NULL = of every run */
 	const _Atomic int64_t *job_pid; /* root process of the job, 0 = none yet; NULL = never */
 	struct hw_notes *notes; /* may be NULL; used during open and rescan only */
+	/* Set as soon as a library that simulates is loaded: it may hang before it tells a device,
+	 * and what is measured beside it must still say so. May be NULL; outlives the back end. */
+	_Atomic bool *simulated;
 };
 #define BACKEND_READ_ONLY 1u
 

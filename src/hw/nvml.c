@@ -556,7 +556,7 @@ static enum status nvml_open(const struct backend_env *env, void **self, struct 
 	if (!nv)
 		return err_set(e, ST_NOMEM, "no memory for the NVML back end");
 	nv->env = *env;
-	st = nvml_load(&nv->api, env->nvml_path, env->notes, e);
+	st = nvml_load(&nv->api, env, e);
 	if (st == ST_OK)
 		st = list(nv, e);
 	if (st != ST_OK) {

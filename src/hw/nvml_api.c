@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -196,8 +197,10 @@ static enum status note_init(struct nvml_api *api, int ret, struct hw_notes *not
 	return err_set(e, nvml_status(ret) == ST_OK ? ST_IO : nvml_status(ret), "%s", why);
 }
 
-enum status nvml_load(struct nvml_api *api, const char *path, struct hw_notes *notes, struct err *e)
+enum status nvml_load(struct nvml_api *api, const struct backend_env *env, struct err *e)
 {
+	const char *path = env->nvml_path;
+	struct hw_notes *notes = env->notes;
 	const char *missing;
 	char why[192];
 	enum status st;
@@ -213,6 +216,8 @@ enum status nvml_load(struct nvml_api *api, const char *path, struct hw_notes *n
 	if (!api->lib)
 		return note_dlopen(dlerror(), notes, e);
 	missing = bind(api);
+	if (api->simulated && env->simulated)
+		atomic_store(env->simulated, true);
 	if (missing) {
 		snprintf(why, sizeof(why), "the library has no %s: not a usable NVML", missing);
 		hw_note(notes, WHAT, why, "install NVIDIA driver 384 or later");

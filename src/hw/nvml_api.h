@@ -165,6 +165,8 @@ struct nvml_violation {
 	X(0, mig_by_index, (nvml_device, uint32_t, nvml_device *),                                 \
 		"nvmlDeviceGetMigDeviceHandleByIndex")
 
+struct backend_env;
+
 struct nvml_api {
 	void *lib;
 	bool simulated;
@@ -183,8 +185,7 @@ struct nvml_api {
 
 /* Load and initialise. path NULL = by the loader's search. A failure leaves why and fix in notes
  * and gives ST_UNSUPPORTED (no such library: a machine without NVIDIA GPUs) or another status. */
-enum status nvml_load(
-	struct nvml_api *api, const char *path, struct hw_notes *notes, struct err *e);
+enum status nvml_load(struct nvml_api *api, const struct backend_env *env, struct err *e);
 void nvml_unload(struct nvml_api *api);
 enum status nvml_status(int ret);
 /* The library's own words where it has them. */
