@@ -155,9 +155,13 @@ static enum status settle_device(
 	for (size_t i = 0; i < j.n; i++)
 		concerns = concerns || (!j.entries[i].done && !strcmp(j.entries[i].key, key) &&
 					       !strcmp(j.entries[i].backend, be));
-	if (concerns && restore_holder_alive(&j)) {
-		st = busy(&j, key, e);
-	} else if (concerns && holder_same_boot(&j.holder)) {
+	if (restore_holder_alive(&j)) {
+		if (concerns)
+			st = busy(&j, key, e);
+	} else if (!concerns) {
+		/* killed when all was put back, before it removed the file */
+		journal_finish(&j);
+	} else if (holder_same_boot(&j.holder)) {
 		st = restore_entries(c->hw, &j, be, key, &rep);
 		if (st != ST_OK)
 			err_set(e, st,
