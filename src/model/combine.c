@@ -11,10 +11,6 @@ static double prior_weight(const struct selection *s, const struct law *l)
 {
 	const struct learned_factor *f = &learned_factors[s->series.factor];
 
-	/* worker counts are asked beyond the largest: there a curve through the points says nothing
-	 */
-	if (s->series.quantity != QTY_TIME && s->series.factor == FACTOR_WORKERS)
-		return l->monotone == LAW_FREE || !l->extrapolates ? 0 : 1;
 	if (s->series.quantity != QTY_TIME)
 		return l->n_params <= 3 ? 1 : 0.3;
 	for (unsigned i = 0; i < sizeof(f->weights) / sizeof(f->weights[0]) && f->weights[i].law;
@@ -84,6 +80,15 @@ void combine_weights(struct selection *s)
 	combined_loo(s);
 }
 
+/* Does a family take part beyond the points? In workers the end slope of the curve of time is one
+ * like any other; a curve through power or energy says nothing there. */
+static bool says_outside(const struct selection *s, const struct law *l)
+{
+	if (s->series.factor != FACTOR_WORKERS)
+		return l->extrapolates;
+	return s->series.quantity == QTY_TIME || (l->extrapolates && l->monotone != LAW_FREE);
+}
+
 double combine_log(const struct selection *s, double x, double *spread)
 {
 	double at = series_effective(&s->series, x), ly[SELECT_MAX], mean = 0, w = 0, var = 0;
@@ -95,8 +100,7 @@ double combine_log(const struct selection *s, double x, double *spread)
 		ly[j] = NAN;
 		if (!(s->weight[j] > 0))
 			continue;
-		/* in workers the end slope of the curve is a family like any other */
-		if (outside && !f->law->extrapolates && s->series.factor != FACTOR_WORKERS)
+		if (outside && !says_outside(s, f->law))
 			continue;
 		ly[j] = log(law_eval(f->law, &f->sh, at));
 		if (!isfinite(ly[j]))

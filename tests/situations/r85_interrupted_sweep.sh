@@ -32,7 +32,7 @@ for sig in INT TERM; do
 done
 # The same kind: resume of a campaign that never was, and of another plan's.
 try wattlaw sweep --idle 0s --db none.db --resume six.ini
-is "$code" 1 "nothing to resume is a failure"
+is "$code" 2 "nothing to resume is a failure"
 has "$err" "no campaign 'six' to go on with" "that says so"
 sed -i 's/sleep 0.4/sleep 0.1/' six.ini
 try wattlaw sweep --idle 0s --resume six.ini
