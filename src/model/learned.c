@@ -21,7 +21,7 @@ const struct learned_factor learned_factors[FACTOR_COUNT] = {
 			.boot = 0,
 			.sigma = 0,
 			.max_ratio = 8,
-			.q90 = {[QTY_TIME] = 1.187, [QTY_POWER] = 2.808, [QTY_ENERGY] = 3.483},
+			.q90 = {[QTY_TIME] = 1.187, [QTY_POWER] = 2.853, [QTY_ENERGY] = 4.296},
 		},
 	[FACTOR_POWER_LIMIT] =
 		{
