@@ -71,6 +71,8 @@ enum status samples_worst(const struct sample *out, uint64_t wanted)
 	enum status worst = ST_OK;
 	bool answered = false;
 
+	wanted &=
+		(UINT64_C(1) << CH_COUNT) - 1; /* a caller may ask for everything there could be */
 	for (uint64_t left = wanted; left; left &= left - 1) {
 		int c = __builtin_ctzll(left);
 
