@@ -24,21 +24,6 @@ static double two_columns(const struct pts *p, const double *c0, const double *c
 	return la_nnls(p->n, 2, col, b, coef);
 }
 
-/* Does the shape hold at every point? One worker alone may have a host to itself that two share:
- * such a step is no straight line, however well the other points lie on one. */
-static bool holds(const struct law *l, const struct pts *p, const struct shape *sh)
-{
-	double sum = 0, worst = 0;
-
-	for (unsigned i = 0; i < p->n; i++) {
-		double miss = fabs(l->eval(l, sh, p->x[i]) / p->y[i] - 1);
-
-		sum += miss;
-		worst = fmax(worst, miss);
-	}
-	return worst <= 0.05 + 4 * (sum - worst) / (p->n - 1);
-}
-
 static bool energy_fit(const struct law *l, const struct pts *p, struct shape *sh)
 {
 	double one[LAW_MAX_KNOTS];
@@ -48,7 +33,7 @@ static bool energy_fit(const struct law *l, const struct pts *p, struct shape *s
 	for (unsigned i = 0; i < p->n; i++)
 		one[i] = 1;
 	two_columns(p, one, p->x, sh->p);
-	return (sh->p[0] > 0 || sh->p[1] > 0) && holds(l, p, sh);
+	return (sh->p[0] > 0 || sh->p[1] > 0);
 }
 
 static double energy_eval(const struct law *l, const struct shape *sh, double n)
@@ -87,7 +72,7 @@ static bool power_fit(const struct law *l, const struct pts *p, struct shape *sh
 	/* from a share that shows only at thousands of workers to one that rules at two */
 	sh->p[2] = exp(num_min1(power_sse_at, &own, log(1e-4), log(10), 24, 1e-6, NULL));
 	power_sse(p, sh->p[2], sh->p);
-	return (sh->p[0] > 0 || sh->p[1] > 0) && holds(l, p, sh);
+	return (sh->p[0] > 0 || sh->p[1] > 0);
 }
 
 static double power_eval(const struct law *l, const struct shape *sh, double n)
