@@ -123,8 +123,10 @@ bool sensors_simulated(const struct sensors *s)
 
 static void start_unit(struct sensors *s, size_t backend, struct str *warn)
 {
-	struct sampler_config cfg = {
-		.period_ns = s->period_ns, .selected = s->sel.on, .edge_ns = SAMPLER_EDGE_NS};
+	struct sampler_config cfg = {.period_ns = s->period_ns,
+		.selected = s->sel.on,
+		.edge_ns = SAMPLER_EDGE_NS,
+		.fine_ns = SAMPLER_FINE_NS};
 	struct reader *u = &s->units[s->n_units];
 	struct err e = ERR_INIT;
 	bool any = false;

@@ -17,7 +17,8 @@
 #define RING_SECONDS 30 /* what a keeper may sleep through at the asked rate */
 #define RING_MAX     ((size_t)1 << 22)
 #define GIVE_UP      5 /* reads in a row after which an unsupported channel is left alone */
-#define EDGE_SHARE   10 /* faster reads take at most one part in so many of the time */
+#define EDGE_SHARE   10 /* reads near an edge take at most one part in so many of the time */
+#define FINE_SHARE   50 /* and those of power that nothing sums up */
 #define LOST_TICKS   10 /* reads in a row after which a lost device is asked only on slow ticks */
 
 /* Cheap to read or needed for energy; all else changes slowly or costs more. */
@@ -25,6 +26,7 @@
 #define FAST_BITS                                                                                  \
 	(BIT(CH_ENERGY) | BIT(CH_POWER) | BIT(CH_POWER_AVERAGE) | BIT(CH_POWER_INSTANT) |          \
 		BIT(CH_POWER_MODULE) | BIT(CH_CLOCK) | BIT(CH_UTIL) | BIT(CH_THROTTLE))
+#define FINE_BITS (BIT(CH_POWER) | BIT(CH_POWER_INSTANT))
 
 struct sampled {
 	size_t id;
@@ -32,6 +34,7 @@ struct sampled {
 	int64_t energy; /* last reading */
 	unsigned news; /* times it changed since the last edge; SAMPLER_EDGE_NEWS: enough */
 	bool edge; /* worth reading faster there */
+	bool instant; /* its power is that of a moment */
 	unsigned lost; /* reads in a row */
 	unsigned char unsupported[CH_COUNT];
 };
@@ -39,7 +42,7 @@ struct sampled {
 struct sampler {
 	struct hw *hw;
 	struct clock *clock;
-	int64_t period_ns, edge_ns;
+	int64_t period_ns, edge_ns, fine_ns;
 	unsigned slow_every;
 	struct sampled *dev;
 	size_t n_dev;
@@ -88,22 +91,42 @@ int64_t sampler_dither(uint64_t tick, int64_t period_ns)
 	return (int64_t)((double)share / 4294967296.0 * 0.5 * (double)period_ns);
 }
 
-enum reading { READ_EDGE, READ_FAST, READ_ALL };
+/* What is due, in bits. */
+enum { DUE_EDGE = 1, DUE_FINE = 2, DUE_FAST = 4, DUE_SLOW = 8 };
 
 static bool at_edge(const struct sampled *d)
 {
 	return d->edge && d->news < SAMPLER_EDGE_NEWS && d->fast & BIT(CH_ENERGY);
 }
 
-static void read_device(struct sampler *s, struct sampled *d, enum reading what)
+static bool is_fine(const struct sampled *d)
+{
+	return d->instant && !(d->fast & BIT(CH_ENERGY)) && d->fast & FINE_BITS;
+}
+
+static uint64_t wanted(const struct sampled *d, unsigned due)
+{
+	uint64_t want = due & DUE_SLOW ? d->slow : 0;
+
+	/* a lost device is asked only on slow ticks */
+	if (d->lost >= LOST_TICKS && !(due & DUE_SLOW))
+		return 0;
+	if (due & DUE_FAST)
+		return want | d->fast;
+	if (due & DUE_EDGE && at_edge(d))
+		want |= BIT(CH_ENERGY);
+	if (due & DUE_FINE && is_fine(d))
+		want |= d->fast & FINE_BITS;
+	return want;
+}
+
+static void read_device(struct sampler *s, struct sampled *d, unsigned due)
 {
 	struct sample out[CH_COUNT];
-	uint64_t want =
-		what == READ_EDGE ? BIT(CH_ENERGY) : d->fast | (what == READ_ALL ? d->slow : 0);
+	uint64_t want = wanted(d, due);
 	bool all_lost = true;
 
-	if (!want || (d->lost >= LOST_TICKS && what != READ_ALL) ||
-		(what == READ_EDGE && !at_edge(d)))
+	if (!want)
 		return;
 	hw_read(s->hw, d->id, want, out);
 	for (uint64_t left = want; left; left &= left - 1) {
@@ -140,13 +163,13 @@ static void wait_until(struct sampler *s, int64_t t_ns)
 		;
 }
 
-static void read_all(struct sampler *s, enum reading what)
+static void read_all(struct sampler *s, unsigned due)
 {
 	/* A call that never returns keeps us here; then only the owner goes on. */
 	for (size_t i = 0; i < s->n_dev; i++) {
 		if (atomic_load_explicit(&s->stop, memory_order_acquire))
 			break;
-		read_device(s, &s->dev[i], what);
+		read_device(s, &s->dev[i], due);
 	}
 }
 
@@ -166,6 +189,21 @@ static bool edge_over(const struct sampler *s)
 	return true;
 }
 
+static bool any_fine(const struct sampler *s)
+{
+	for (size_t i = 0; s->fine_ns && i < s->n_dev; i++)
+		if (is_fine(&s->dev[i]))
+			return true;
+	return false;
+}
+
+/* When to read again what is read each step_ns, if that may take one part in `share` of the time.
+ */
+static int64_t next_after(int64_t begin, int64_t took_ns, int64_t step_ns, int64_t share)
+{
+	return begin + (took_ns * share > step_ns ? took_ns * share : step_ns);
+}
+
 static bool told(struct sampler *s)
 {
 	return atomic_load_explicit(&s->stop, memory_order_acquire) ||
@@ -176,26 +214,38 @@ static void *run(void *arg)
 {
 	struct sampler *s = arg;
 	int64_t start = s->clock->now(s->clock), deadline = start, wake = start;
-	int64_t edge_end = edge_begin(s, start), edge_next = start;
+	int64_t edge_end = edge_begin(s, start), edge_next = start, fine_next = start;
 
 	/* wake is the deadline of the next tick moved by its dither; edge_next, while before
-	 * edge_end, that of the next faster read. */
+	 * edge_end, that of the next read near an edge; fine_next that of the next of power alone.
+	 */
 	for (uint64_t tick = 0; !atomic_load_explicit(&s->stop, memory_order_acquire);) {
 		bool kicked = atomic_exchange_explicit(&s->kicked, false, memory_order_acq_rel);
-		int64_t begin = s->clock->now(s->clock), now = begin;
+		int64_t begin = s->clock->now(s->clock), next;
+		unsigned due = 0;
 
 		if (kicked)
 			edge_end = edge_begin(s, begin);
-		if (kicked || begin >= wake || (begin >= edge_next && begin < edge_end)) {
-			read_all(s, kicked || (begin >= wake && tick % s->slow_every == 0)
-					    ? READ_ALL
-				    : begin >= wake ? READ_FAST
-						    : READ_EDGE);
+		if (kicked || begin >= wake)
+			due |= DUE_FAST;
+		if (kicked || (begin >= wake && tick % s->slow_every == 0))
+			due |= DUE_SLOW;
+		if (begin >= edge_next && begin < edge_end)
+			due |= DUE_EDGE;
+		if (begin >= fine_next)
+			due |= DUE_FINE;
+		if (due) {
+			int64_t now, took;
+
+			read_all(s, due);
 			now = s->clock->now(s->clock);
+			took = now - begin;
 			atomic_store_explicit(&s->beat_ns, now, memory_order_release);
-			edge_next = begin + SAMPLER_EDGE_STEP_NS;
-			if ((now - begin) * EDGE_SHARE > SAMPLER_EDGE_STEP_NS)
-				edge_next = begin + (now - begin) * EDGE_SHARE;
+			edge_next = next_after(begin, took, SAMPLER_EDGE_STEP_NS, EDGE_SHARE);
+			if (due & (DUE_FINE | DUE_FAST))
+				fine_next = any_fine(s) ? next_after(begin, took, s->fine_ns,
+								  FINE_SHARE)
+							: INT64_MAX;
 			if (edge_over(s))
 				edge_end = now;
 			if (now >= wake) {
@@ -209,8 +259,11 @@ static void *run(void *arg)
 				wake = deadline + sampler_dither(++tick, s->period_ns);
 			}
 		}
+		next = fine_next < wake ? fine_next : wake;
+		if (edge_next < edge_end && edge_next < next)
+			next = edge_next;
 		if (!told(s))
-			wait_until(s, edge_next < edge_end && edge_next < wake ? edge_next : wake);
+			wait_until(s, next);
 	}
 	atomic_store_explicit(&s->finished, true, memory_order_release);
 	sem_post(&s->done);
@@ -220,13 +273,17 @@ static void *run(void *arg)
 
 static enum status ring_make(struct sampler *s)
 {
-	double per_s = 0, want;
+	double per_tick = 0, want;
 	size_t n = RING_MIN;
 
-	for (size_t i = 0; i < s->n_dev; i++)
-		per_s += __builtin_popcountll(s->dev[i].fast) +
-			 __builtin_popcountll(s->dev[i].slow) / (double)s->slow_every;
-	want = per_s * RING_SECONDS * (double)NS_PER_S / (double)s->period_ns;
+	for (size_t i = 0; i < s->n_dev; i++) {
+		per_tick += __builtin_popcountll(s->dev[i].fast) +
+			    __builtin_popcountll(s->dev[i].slow) / (double)s->slow_every;
+		if (s->fine_ns && is_fine(&s->dev[i]))
+			per_tick += __builtin_popcountll(s->dev[i].fast & FINE_BITS) *
+				    (double)s->period_ns / (double)s->fine_ns;
+	}
+	want = per_tick * RING_SECONDS * (double)NS_PER_S / (double)s->period_ns;
 	while ((double)n < want && n < RING_MAX)
 		n *= 2;
 	s->ring = mem_calloc(n, sizeof(*s->ring));
@@ -253,7 +310,8 @@ static enum status devices_make(struct sampler *s, const struct sampler_config *
 		s->dev[s->n_dev] = (struct sampled){
 			.id = id, .fast = want & FAST_BITS, .slow = want & ~FAST_BITS};
 		/* A counter of a millisecond needs no such care. */
-		s->dev[s->n_dev++].edge = !d->refresh_ns || d->refresh_ns >= SAMPLER_EDGE_STEP_NS;
+		s->dev[s->n_dev].edge = !d->refresh_ns || d->refresh_ns >= SAMPLER_EDGE_STEP_NS;
+		s->dev[s->n_dev++].instant = d->power_kind == POWER_KIND_INSTANT;
 	}
 	return ST_OK;
 }
@@ -297,6 +355,7 @@ enum status sampler_start(
 	s->clock = cfg->clock ? cfg->clock : clock_system();
 	s->period_ns = cfg->period_ns;
 	s->edge_ns = cfg->edge_ns;
+	s->fine_ns = cfg->fine_ns < cfg->period_ns ? cfg->fine_ns : 0;
 	s->slow_every = cfg->slow_every ? cfg->slow_every : SLOW_EVERY;
 	atomic_init(&s->owners, 1);
 	sem_init(&s->wake, 0, 0);

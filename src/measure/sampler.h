@@ -13,6 +13,10 @@
  * each kick, until they have moved SAMPLER_EDGE_NEWS times or edge_ns has passed; more slowly where
  * a read takes more than a tenth of that.
  *
+ * Power that is that of a moment and that no counter of the device sums up is read every fine_ns
+ * between the ticks, where reads take less than a fiftieth of the time: a step of load is only
+ * known to lie between two readings.
+ *
  * One thread starts, drains and stops a sampler. Every sample read is handed on with its status,
  * good or bad, except: a channel that answers "unsupported" five times in a row is left alone, and
  * a device that is lost is asked again only on slow ticks.
@@ -26,6 +30,7 @@
 #define SAMPLER_EDGE_STEP_NS (5 * NS_PER_MS)
 #define SAMPLER_EDGE_NS      NS_PER_S /* at most; a counter is left alone once it moved */
 #define SAMPLER_EDGE_NEWS    4 /* so often */
+#define SAMPLER_FINE_NS      (20 * NS_PER_MS) /* the fastest refresh of power known of a board */
 
 struct sampler;
 
@@ -35,6 +40,7 @@ int64_t sampler_dither(uint64_t tick, int64_t period_ns);
 struct sampler_config {
 	int64_t period_ns; /* required */
 	int64_t edge_ns; /* of faster reads after start and kick; 0 = none */
+	int64_t fine_ns; /* between reads of power without a counter; 0 = as all else */
 	unsigned slow_every; /* temperature, memory, PCIe: every n ticks; 0 = 10 */
 	uint64_t channels; /* wanted; 0 = all the device has */
 	size_t first, n; /* hw ids: one back end's devices */

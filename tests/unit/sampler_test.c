@@ -186,6 +186,45 @@ static void edges(void)
 	sampler_stop(s, NS_PER_S);
 }
 
+static void power_alone_is_read_finely(void)
+{
+	static struct hw hw;
+	struct sampler_config cfg = {.period_ns = NS_PER_S, .n = 3, .fine_ns = 10 * NS_PER_MS};
+	struct err e = ERR_INIT;
+	struct sampler *s;
+	size_t n, power[3] = {0}, other = 0;
+
+	/* Device 0 tells the power of a moment and nothing else; 1 sums it up; 2 averages. */
+	devices(&hw, 3, BIT(CH_POWER) | BIT(CH_UTIL));
+	hw.dev[0].power_kind = hw.dev[1].power_kind = POWER_KIND_INSTANT;
+	hw.dev[1].channels |= BIT(CH_ENERGY);
+	hw.dev[2].power_kind = POWER_KIND_AVERAGE;
+	sampler_start(&hw, &cfg, &s, &e);
+	usleep(500000);
+	n = sampler_drain(s, buf, sizeof(buf) / sizeof(buf[0]));
+	for (size_t i = 0; i < n; i++) {
+		power[buf[i].device] += buf[i].channel == CH_POWER;
+		other += buf[i].channel != CH_POWER;
+	}
+	ok(power[0] > 20 && power[0] <= 52,
+		"power without a counter is read every 10 ms (%zu times)", power[0]);
+	ok(power[1] == 1 && power[2] == 1, "not that of a device that sums up or averages");
+	is_int((long long)other, 4, "nor other channels");
+	sampler_stop(s, NS_PER_S);
+	/* a driver that stops telling its energy is such a device from then on */
+	hw.answer[1][CH_ENERGY] = ST_UNSUPPORTED;
+	cfg.period_ns = 30 * NS_PER_MS;
+	sampler_start(&hw, &cfg, &s, &e);
+	usleep(600000);
+	n = sampler_drain(s, buf, sizeof(buf) / sizeof(buf[0]));
+	power[1] = 0;
+	for (size_t i = 0; i < n; i++)
+		power[1] += buf[i].device == 1 && buf[i].channel == CH_POWER;
+	ok(power[1] > 25, "one that stops telling its energy is read so from then on (%zu times)",
+		power[1]);
+	sampler_stop(s, NS_PER_S);
+}
+
 static void deadlines_move_about(void)
 {
 	double sum = 0;
@@ -319,6 +358,7 @@ int main(void)
 	keeps_deadlines_absolute();
 	kick();
 	edges();
+	power_alone_is_read_finely();
 	deadlines_move_about();
 	stalled_driver();
 	nobody_drains();
