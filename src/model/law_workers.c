@@ -1,6 +1,6 @@
-/* law_workers.c: time per unit of work against the number of workers n, families whose coefficients
- * are linear and cannot be negative: Amdahl, the universal scalability law, a step with its
- * all-reduce. Time is per sample: per step it would mix in the batch.
+/* law_workers.c: time, energy and power against the number of workers n, families whose
+ * coefficients are linear and cannot be negative: Amdahl, the universal scalability law, a step
+ * with its all-reduce, workers that wait. Time is per sample: per step it would mix in the batch.
  */
 #include "model/law_rows.h"
 
@@ -40,9 +40,18 @@ static void tree_columns(double n, double *c)
 	c[2] = log2(n) / n;
 }
 
-enum { AMDAHL, USL, RING, TREE };
+/* Energy of a unit of work: what the work takes, and what every further worker draws while it
+ * waits. Power times time of waiting-power below. */
+static void waiting_columns(double n, double *c)
+{
+	c[0] = 1;
+	c[1] = n;
+	c[2] = 0;
+}
+
+enum { AMDAHL, USL, RING, TREE, WAITING };
 static void (*const columns[])(double n, double *c) = {
-	amdahl_columns, usl_columns, ring_columns, tree_columns};
+	amdahl_columns, usl_columns, ring_columns, tree_columns, waiting_columns};
 
 static bool linear_fit(const struct law *l, const struct pts *p, struct shape *sh)
 {
@@ -91,11 +100,11 @@ static void linear_unscale(const struct law *l, struct shape *sh, double xr, dou
 		sh->p[j] *= yr;
 }
 
-#define LINEAR_ROW(ROW, NAME, FORMULA, N, VARIANT, MONO, ...)                                      \
+#define LINEAR_ROW(ROW, NAME, FORMULA, QTY, N, VARIANT, MONO, ...)                                 \
 	const struct law ROW = {                                                                   \
 		.name = NAME,                                                                      \
 		.formula = FORMULA,                                                                \
-		.quantities = QTY_BIT(QTY_TIME),                                                   \
+		.quantities = QTY_BIT(QTY),                                                        \
 		.factors = FACTOR_BIT(FACTOR_WORKERS),                                             \
 		.n_params = N,                                                                     \
 		.n_shown = N,                                                                      \
@@ -110,14 +119,87 @@ static void linear_unscale(const struct law *l, struct shape *sh, double xr, dou
 		.unscale = linear_unscale,                                                         \
 	}
 
-LINEAR_ROW(law_amdahl, "amdahl", "t_serial + t_parallel/n", 2, AMDAHL, LAW_FALLS, "t_serial",
-	"t_parallel");
-LINEAR_ROW(law_usl, "usl", "(1 + alpha(n-1) + beta n(n-1)) t1/n", 3, USL, LAW_FREE, "t1",
+LINEAR_ROW(law_amdahl, "amdahl", "t_serial + t_parallel/n", QTY_TIME, 2, AMDAHL, LAW_FALLS,
+	"t_serial", "t_parallel");
+LINEAR_ROW(law_usl, "usl", "(1 + alpha(n-1) + beta n(n-1)) t1/n", QTY_TIME, 3, USL, LAW_FREE, "t1",
 	"t1_alpha", "t1_beta");
-LINEAR_ROW(law_ring, "step-ring", "(t_c + t_bw (n-1)/n + t_lat (n-1))/n", 3, RING, LAW_FALLS, "t_c",
-	"t_bw", "t_lat");
-LINEAR_ROW(law_tree, "step-tree", "(t_c + t_bw (n-1)/n + t_lat log2 n)/n", 3, TREE, LAW_FREE, "t_c",
-	"t_bw", "t_lat");
+LINEAR_ROW(law_ring, "step-ring", "(t_c + t_bw (n-1)/n + t_lat (n-1))/n", QTY_TIME, 3, RING,
+	LAW_FALLS, "t_c", "t_bw", "t_lat");
+LINEAR_ROW(law_tree, "step-tree", "(t_c + t_bw (n-1)/n + t_lat log2 n)/n", QTY_TIME, 3, TREE,
+	LAW_FREE, "t_c", "t_bw", "t_lat");
+LINEAR_ROW(law_waiting_energy, "waiting-energy", "e_work + e_wait n", QTY_ENERGY, 2, WAITING,
+	LAW_RISES, "e_work", "e_wait");
+
+/* Where time follows Amdahl's law, or a part of every step is exposed communication, each worker is
+ * busy for 1/(1 + s (n - 1)) of the time and waits, at a lower draw, for the rest. */
+static double busy(double s, double n)
+{
+	return 1 / (1 + s * (n - 1));
+}
+
+/* The two draws that fit that s best. Returns the sum of squares. */
+static double draws(const struct pts *p, double s, double *coef)
+{
+	double v[2][LAW_MAX_KNOTS], b[LAW_MAX_KNOTS];
+	const double *const col[2] = {v[0], v[1]};
+
+	for (unsigned i = 0; i < p->n; i++) {
+		b[i] = sqrt(p->w[i]);
+		v[0][i] = b[i] * p->x[i] / p->y[i];
+		v[1][i] = v[0][i] * busy(s, p->x[i]);
+	}
+	return la_nnls(p->n, 2, col, b, coef);
+}
+
+static double draws_sse(double ls, void *arg)
+{
+	double coef[2];
+
+	return draws(arg, exp(ls), coef);
+}
+
+static bool power_fit(const struct law *l, const struct pts *p, struct shape *sh)
+{
+	struct pts own = *p;
+
+	if (p->n < l->n_params)
+		return false;
+	/* from a share that shows only at thousands of workers to one that rules at two */
+	sh->p[2] = exp(num_min1(draws_sse, &own, log(1e-4), log(10), 24, 1e-6, NULL));
+	draws(p, sh->p[2], sh->p);
+	return sh->p[0] > 0 || sh->p[1] > 0;
+}
+
+static double power_eval(const struct law *l, const struct shape *sh, double n)
+{
+	(void)l;
+	return n * (sh->p[0] + sh->p[1] * busy(sh->p[2], n));
+}
+
+/* The first two parameters are in units of y. */
+static void two_unscale(const struct law *l, struct shape *sh, double xr, double yr)
+{
+	(void)l;
+	(void)xr;
+	sh->p[0] *= yr;
+	sh->p[1] *= yr;
+}
+
+const struct law law_waiting_power = {
+	.name = "waiting-power",
+	.formula = "n (p_wait + p_busy/(1 + s(n-1)))",
+	.quantities = QTY_BIT(QTY_POWER),
+	.factors = FACTOR_BIT(FACTOR_WORKERS),
+	.n_params = 3,
+	.n_shown = 3,
+	.params = {"p_wait", "p_busy", "s"},
+	.positive = {true, true, true},
+	.monotone = LAW_RISES,
+	.extrapolates = true,
+	.fit = power_fit,
+	.eval = power_eval,
+	.unscale = two_unscale,
+};
 
 /* Performance-model normal form with one term (Calotoiu et al. 2013, Extra-P): c0 + c1 n^i log2^j
  * n, here also with i < 0 and j = 0, since time per sample falls. The term is the one with the
@@ -201,14 +283,6 @@ static void pmnf_jacobian(const struct law *l, const struct shape *sh, double n,
 	d[2] = d[3] = 0; /* chosen from a list, not fitted */
 }
 
-static void pmnf_unscale(const struct law *l, struct shape *sh, double xr, double yr)
-{
-	(void)l;
-	(void)xr;
-	sh->p[0] *= yr;
-	sh->p[1] *= yr;
-}
-
 const struct law law_pmnf = {
 	.name = "pmnf",
 	.formula = "c0 + c1 n^i log2(n)^j",
@@ -223,5 +297,5 @@ const struct law law_pmnf = {
 	.fit = pmnf_fit,
 	.eval = pmnf_eval,
 	.jacobian = pmnf_jacobian,
-	.unscale = pmnf_unscale,
+	.unscale = two_unscale,
 };
