@@ -29,14 +29,17 @@ packages_check=(
 	chromium
 	clang
 	clang-format
+	g++
 	git
 	jq
 	libclang-rt-14-dev
+	locales
 	procps
 	scdoc
 	strace
 	slurm-wlm-basic-plugins
 	slurmd
+	sqlite3
 	util-linux
 )
 

@@ -42,7 +42,7 @@ ok $? "and allows none"
 is "$(grep -c '</script><b>x' report.html)" 0 "text of a run cannot end a script"
 
 if ! command -v chromium >/dev/null; then
-	skip "chromium is not installed"
+	skip 8 "chromium is not installed"
 	done_testing
 	exit 0
 fi

@@ -90,7 +90,7 @@ END
 	try python3 term.py wattlaw run -q --sensors none --progress x -- sh -c '[ -t 1 ] && echo ready; exec sleep 10'
 	is "$out" "0 130" "with --progress the job still sees a terminal"
 else
-	skip 3 "python3"
+	skip 3 "python3 is not installed"
 fi
 
 # Steps from the output, which is copied on unchanged.

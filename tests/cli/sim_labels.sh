@@ -68,7 +68,7 @@ has "$(cat page.html)" "come from a model of the device" "which explains the wor
 if command -v sqlite3 >/dev/null; then
 	is "$(sqlite3 w.db 'select count(*) from run where simulated = 0')" 0 "every row of the database"
 else
-	skip 1 "sqlite3"
+	skip 1 "sqlite3 is not installed"
 fi
 
 # Measured for real, but on simulated devices.

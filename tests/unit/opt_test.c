@@ -249,9 +249,9 @@ static void test_files(void)
 		tap_skip(1, "not root");
 	setenv("WATTLAW_CONFIG", "named.ini", 1);
 	refused("", ST_NOT_FOUND, "cannot open named.ini");
-	write_file("named.ini", "[cmd]\nlibrary = /opt/l.so\n");
+	write_file("named.ini", "[cmd]\nlibrary = /usr/lib/l.so\n");
 	is_int(parse(""), ST_OK, "WATTLAW_CONFIG names the file to read");
-	ok(v.library && !strcmp(v.library, "/opt/l.so") && v.repeats == 3,
+	ok(v.library && !strcmp(v.library, "/usr/lib/l.so") && v.repeats == 3,
 		"in place of all others");
 	setenv("WATTLAW_CONFIG", "", 1);
 	is_int(parse(""), ST_OK, "an empty WATTLAW_CONFIG reads none");
