@@ -194,7 +194,7 @@ static bool grid_knows(const struct model *m, const double *at, enum factor one)
 {
 	const struct joint *j = &m->joint;
 
-	if (!m->has_joint || !(j->rest_time.loo_rms > 0) || !(j->rest_power.loo_rms > 0))
+	if (!(j->rest_time.loo_rms > 0) || !(j->rest_power.loo_rms > 0))
 		return false;
 	for (int f = 0; f < FACTOR_COUNT; f++)
 		if (isfinite(at[f]) && isfinite(j->lo[f]) &&
@@ -210,6 +210,7 @@ enum status model_predict(
 	double at[FACTOR_COUNT];
 	unsigned moved = 0, one = FACTOR_COUNT;
 	enum status st;
+	bool joint;
 
 	blank(m, x, out);
 	for (int f = 0; f < FACTOR_COUNT; f++) {
@@ -238,7 +239,8 @@ enum status model_predict(
 			one = f;
 	if (one == FACTOR_COUNT)
 		return err_set(e, ST_RANGE, "no law of time was fitted");
-	if (grid_knows(m, at, moved <= 1 ? (enum factor)one : FACTOR_COUNT)) {
+	joint = m->has_joint && joint_covers(&m->joint, at);
+	if (joint && grid_knows(m, at, moved <= 1 ? (enum factor)one : FACTOR_COUNT)) {
 		use_joint(m, at, out);
 		ratios(m, out);
 		return ST_OK;
@@ -250,7 +252,7 @@ enum status model_predict(
 		st = many_factors(m, at, out, e);
 	if (st != ST_OK)
 		return st;
-	if (m->has_joint && (moved > 1 || !strcmp(out->family, "product")))
+	if (joint && (moved > 1 || !strcmp(out->family, "product")))
 		use_joint(m, at, out);
 	complete(out, m->opts.level);
 	ratios(m, out);

@@ -102,9 +102,11 @@ static enum status add_row(
 	struct cell d = {
 		.n = o->x[FACTOR_WORKERS], .cap = o->x[FACTOR_POWER_LIMIT], .clock = o->x[c->pace]};
 	double w = o->weight > 0 ? o->weight : 1, t = o->y[QTY_TIME], pw = o->y[QTY_POWER];
+	/* what sets no pace here; rows that move it are not of this grid */
+	enum factor other = c->pace == FACTOR_CLOCK ? FACTOR_CPU_RATE : FACTOR_CLOCK;
 	unsigned i = 0;
 
-	if (isnan(t))
+	if (isnan(t) || (!isnan(o->x[other]) && !same(o->x[other], base[other])))
 		return ST_OK;
 	if (isnan(d.n))
 		d.n = isfinite(base[FACTOR_WORKERS]) ? base[FACTOR_WORKERS] : 1;
@@ -479,12 +481,14 @@ static void fit_rest(const struct joint_ctx *c, struct joint *j, const struct jo
 }
 
 /* A job is slowed by its clock limit or by its CPU rate; the clock where both were moved. */
-static enum factor pace_factor(const struct obs *obs, size_t n)
+static enum factor pace_factor(const struct obs *obs, size_t n, const double *base)
 {
 	bool rate = false;
 
 	for (size_t i = 0; i < n; i++) {
-		if (isfinite(obs[i].x[FACTOR_CLOCK]))
+		double clock = obs[i].x[FACTOR_CLOCK];
+
+		if (isfinite(clock) && !same(clock, base[FACTOR_CLOCK]))
 			return FACTOR_CLOCK;
 		rate = rate || isfinite(obs[i].x[FACTOR_CPU_RATE]);
 	}
@@ -499,7 +503,7 @@ enum status joint_fit_near(const struct obs *obs, size_t n, const double base[FA
 
 	memset(out, 0, sizeof(*out));
 	memcpy(out->base, base, sizeof(out->base));
-	c.pace = out->pace = pace_factor(obs, n);
+	c.pace = out->pace = pace_factor(obs, n, base);
 	c.c = mem_calloc(MAX_CELLS, sizeof(*c.c));
 	if (!c.c)
 		return err_set(e, ST_NOMEM, "out of memory for a joint law");
@@ -524,6 +528,14 @@ enum status joint_fit(const struct obs *obs, size_t n, const double base[FACTOR_
 	struct joint *out, struct err *e)
 {
 	return joint_fit_near(obs, n, base, NULL, out, e);
+}
+
+bool joint_covers(const struct joint *j, const double x[FACTOR_COUNT])
+{
+	for (int f = 0; f < FACTOR_COUNT; f++)
+		if (isnan(j->lo[f]) && !isnan(x[f]) && !same(x[f], j->base[f]))
+			return false;
+	return true;
 }
 
 void joint_eval(

@@ -61,6 +61,9 @@ enum status joint_fit(const struct obs *obs, size_t n, const double base[FACTOR_
  * work. near NULL: joint_fit. */
 enum status joint_fit_near(const struct obs *obs, size_t n, const double base[FACTOR_COUNT],
 	const struct joint *near, struct joint *out, struct err *e);
+/* Is every factor that x moves away from the default one of this law's? It has one pace: where
+ * clocks and CPU rates were both moved, a rate is not its to tell. */
+bool joint_covers(const struct joint *j, const double x[FACTOR_COUNT]);
 /* Time (s per unit of work) and mean power (W over all workers; NAN unknown) at a setting; NAN
  * factors are at their default. Either output may be NULL. */
 void joint_eval(

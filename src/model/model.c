@@ -269,7 +269,8 @@ static void compare_joint(struct model *m, const struct obs *o, size_t n)
 				hide = moved >= 2 && corner++ % 5 == fold;
 				if (keep && !hide)
 					rest[k++] = o[i];
-				if (keep || !hide || !(o[i].y[QTY_TIME] > 0))
+				if (keep || !hide || !(o[i].y[QTY_TIME] > 0) ||
+					!joint_covers(&j, o[i].x))
 					continue;
 				joint_eval(&j, o[i].x, &t, NULL);
 				p = product_log(m, o[i].x, QTY_TIME);

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "model/model.h"
 
-#define MAX 64
+#define MAX 128
 
 static struct obs o[MAX];
 static size_t n;
@@ -210,10 +210,48 @@ static void repeats(void)
 	model_release(m);
 }
 
+/* Clock and CPU rate both swept: the joint law has one pace, the clock; the rate is not its to
+ * tell. */
+static void two_paces(void)
+{
+	struct model *m;
+	struct answer a;
+	struct err e = ERR_INIT;
+	double x[FACTOR_COUNT] = {1, NAN, 1500, 50}, t;
+
+	n = 0;
+	for (int w = 1; w <= 8; w *= 2)
+		for (double clock = 600; clock <= 1500; clock += 150)
+			for (double rate = 40; rate <= 100; rate += 20) {
+				add(w, 250, clock);
+				o[n - 1].x[FACTOR_POWER_LIMIT] = NAN;
+				o[n - 1].x[FACTOR_CPU_RATE] = rate;
+				o[n - 1].y[QTY_TIME] *= 100 / rate;
+				o[n - 1].y[QTY_ENERGY] *= 100 / rate;
+				o[n - 1].is_default = w == 1 && clock == 1500 && rate == 100;
+			}
+	if (!ok(model_fit_workload(o, n, NULL, &m, &e) == ST_OK,
+		    "a grid of workers, clocks and CPU rates is fitted (%s)", e.msg))
+		return;
+	is_int(model_predict(m, x, &a, &e), ST_OK, "half the CPU rate is answered");
+	is_near(a.y[QTY_TIME].value / invented_time(1, 250, 1500), 2, 0.05, "with twice the time");
+	x[FACTOR_WORKERS] = 4;
+	is_int(model_predict(m, x, &a, &e), ST_OK, "half the rate on four workers, too");
+	is_str(a.family, "product", "not by the joint law");
+	ok(a.y[QTY_TIME].value > 1.7 * invented_time(4, 250, 1500), "and the rate counts");
+	if (ok(m->has_joint, "the joint law is that of workers and clocks at the full rate")) {
+		x[FACTOR_CPU_RATE] = 100;
+		joint_eval(&m->joint, x, &t, NULL);
+		is_near(t / invented_time(4, 250, 1500), 1, 0.05, "and near it");
+	}
+	model_release(m);
+}
+
 int main(void)
 {
 	one_factor();
 	joint_grid();
+	two_paces();
 	scaling();
 	bad_rows();
 	repeats();
