@@ -1,12 +1,12 @@
 #include "base/csv.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -249,25 +249,12 @@ enum status csv_open_headless(
 
 enum status csv_open_file(struct csv *c, const char *path, char sep, struct err *e)
 {
-	FILE *f = fopen(path, "rb");
 	struct str s = STR_INIT;
-	char buf[65536];
-	enum status st;
-	size_t n;
+	enum status st = file_read(path, 1024, "a CSV file", &s, e);
 
 	memset(c, 0, sizeof(*c));
-	if (!f)
-		return err_set(e, errno == ENOENT ? ST_NOT_FOUND : ST_INVALID,
-			"%s: %s; expected a CSV file", path, strerror(errno));
-	while ((n = fread(buf, 1, sizeof(buf), f)) > 0)
-		str_addn(&s, buf, n);
-	if (ferror(f))
-		st = err_errno(e, errno, "%s", path);
-	else if (s.failed)
-		st = err_set(e, ST_NOMEM, "%s: too large to read into memory", path);
-	else
+	if (!st)
 		st = open_text(c, path, str_cstr(&s), s.len, sep, true, e);
-	fclose(f);
 	str_release(&s);
 	return st;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -242,8 +243,7 @@ enum status ini_read_file(struct ini *ini, const char *path, struct err *e)
 	*ini = (struct ini){0};
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
-		return err_set(e, errno == ENOENT ? ST_NOT_FOUND : ST_INVALID,
-			"%s: %s; expected an INI file", path, strerror(errno));
+		return file_unopened(e, errno, path, "an INI file");
 	st = ini_read_fd(ini, fd, path, e);
 	close(fd);
 	return st;

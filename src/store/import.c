@@ -1,17 +1,16 @@
 /* import.c: the table of formats, and one file into one campaign. */
 #include "store/import.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "store/import_format.h"
 #include "store/internal.h"
 
-#define KNOBS      "('power_limit', 'clock_max', 'memory_clock', 'cpu_rate')"
-#define IMPORT_MAX ((size_t)512 << 20)
+#define KNOBS "('power_limit', 'clock_max', 'memory_clock', 'cpu_rate')"
 
 static const struct import_format *const formats[] = {
 	&import_tidy,
@@ -104,8 +103,9 @@ enum status import_begin(
 
 enum status import_end(struct run_rec *r, struct import_sink *sink, struct err *e)
 {
-	enum status st = sink->run(sink->arg, r, e);
+	enum status st = sink->run ? sink->run(sink->arg, r, e) : ST_OK;
 
+	sink->n += !st;
 	run_rec_release(r);
 	return st;
 }
@@ -189,7 +189,8 @@ enum status import_qty(const struct csv *c, int col, enum unit unit, const char 
 
 struct put_arg {
 	struct store *s;
-	int64_t campaign, n;
+	const struct import_sink *sink;
+	int64_t campaign;
 	const char *name;
 };
 
@@ -199,9 +200,8 @@ static enum status put_run(void *arg, const struct run_rec *r, struct err *e)
 	/* The record is borrowed const; its order is that of the file. */
 	struct run_rec copy = *r;
 
-	copy.order = a->n < INT32_MAX ? (int)a->n : INT32_MAX;
+	copy.order = a->sink->n < INT32_MAX ? (int)a->sink->n : INT32_MAX;
 	copy.campaign = (char *)a->name;
-	a->n++;
 	return store_put(a->s, a->campaign, &copy, e);
 }
 
@@ -212,37 +212,17 @@ void import_result_release(struct import_result *r)
 	memset(r, 0, sizeof(*r));
 }
 
-/* "dir/power_clock.csv" → "power_clock" */
-static void name_of(const char *path, struct str *out)
+/* What the campaign is called: "dir/power_clock.csv" → "power_clock", unless the user says. */
+static enum status name_of(
+	const char *path, const struct import_opts *o, struct str *out, struct err *e)
 {
 	const char *base = strrchr(path, '/');
 	const char *dot;
 
-	base = base && base[1] ? base + 1 : path;
-	dot = strrchr(base, '.');
+	base = o->campaign ? o->campaign : base && base[1] ? base + 1 : path;
+	dot = o->campaign ? NULL : strrchr(base, '.');
 	str_addn(out, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
-}
-
-static enum status read_all(const char *path, struct str *out, struct err *e)
-{
-	FILE *f = fopen(path, "rb");
-	char buf[65536];
-	enum status st = ST_OK;
-	size_t n;
-
-	if (!f)
-		return err_set(e, errno == ENOENT ? ST_NOT_FOUND : ST_INVALID,
-			"%s: %s; expected a file to import", path, strerror(errno));
-	while (!out->failed && out->len <= IMPORT_MAX && (n = fread(buf, 1, sizeof(buf), f)) > 0)
-		str_addn(out, buf, n);
-	if (ferror(f))
-		st = err_errno(e, errno, "%s", path);
-	else if (out->failed)
-		st = import_no_memory(e);
-	else if (out->len > IMPORT_MAX)
-		st = err_set(e, ST_RANGE, "%s: is larger than 512 MiB; import it in parts", path);
-	fclose(f);
-	return st;
+	return out->failed ? import_no_memory(e) : ST_OK;
 }
 
 /* What a file cannot say: which repeat a row is, and which setting is the default. The highest
@@ -280,62 +260,53 @@ static enum status finish(struct store *s, int64_t campaign, bool has_repeats, s
 	return st;
 }
 
-static enum status count_run(void *arg, const struct run_rec *r, struct err *e)
+/* The file through its format into the sink. */
+static enum status read_runs(const struct import_format *f, const char *path,
+	const struct import_opts *opts, struct import_sink *sink, struct err *e)
 {
-	(void)r, (void)e;
-	++*(int64_t *)arg;
-	return ST_OK;
+	struct str text = STR_INIT, name = STR_INIT;
+	struct import_opts o = *opts;
+	enum status st = name_of(path, opts, &name, e);
+
+	if (!o.workload)
+		o.workload = str_cstr(&name);
+	if (!st)
+		st = file_read(path, 512, "a file to import", &text, e);
+	if (!st)
+		st = f->read(path, str_cstr(&text), text.len, &o, sink, e);
+	if (!st && !sink->n)
+		st = err_set(e, ST_INVALID, "%s: holds no measurements", path);
+	str_release(&text);
+	str_release(&name);
+	return st;
 }
 
 enum status import_check(const struct import_format *f, const char *path,
 	const struct import_opts *opts, struct err *e)
 {
-	struct str text = STR_INIT, name = STR_INIT;
-	struct import_opts o = *opts;
-	int64_t n = 0;
-	struct import_sink sink = {count_run, &n, false, STR_INIT};
-	enum status st = read_all(path, &text, e);
+	struct import_sink sink = {.run = NULL};
+	enum status st = read_runs(f, path, opts, &sink, e);
 
-	name_of(path, &name);
-	if (!o.workload)
-		o.workload = str_cstr(&name);
-	if (!st && name.failed)
-		st = import_no_memory(e);
-	if (!st)
-		st = f->read(path, str_cstr(&text), text.len, &o, &sink, e);
-	if (!st && !n)
-		st = err_set(e, ST_INVALID, "%s: holds no measurements", path);
 	str_release(&sink.ignored);
-	str_release(&text);
-	str_release(&name);
 	return st;
 }
 
 enum status store_import(struct store *s, const struct import_format *f, const char *path,
 	const struct import_opts *opts, struct import_result *out, struct err *e)
 {
-	struct str text = STR_INIT, name = STR_INIT, options = STR_INIT;
-	struct import_opts o = *opts;
-	struct put_arg put = {.s = s};
-	struct import_sink sink = {put_run, &put, false, STR_INIT};
+	struct str name = STR_INIT, options = STR_INIT;
+	struct import_sink sink = {.run = put_run};
+	struct put_arg put = {.s = s, .sink = &sink};
 	bool begun = false;
-	enum status st = read_all(path, &text, e);
+	enum status st = name_of(path, opts, &name, e);
 
 	memset(out, 0, sizeof(*out));
-	if (st)
-		goto out;
-	if (o.campaign)
-		str_add(&name, o.campaign);
-	else
-		name_of(path, &name);
+	sink.arg = &put;
 	str_addf(&options, "format=%s file=%s baseline=highest", f->name, path);
-	if (name.failed || options.failed) {
+	if (!st && options.failed)
 		st = import_no_memory(e);
-		goto out;
-	}
-	if (!o.workload)
-		o.workload = str_cstr(&name);
-	st = store_begin(s, e);
+	if (!st)
+		st = store_begin(s, e);
 	if (st)
 		goto out;
 	begun = true;
@@ -345,18 +316,16 @@ enum status store_import(struct store *s, const struct import_format *f, const c
 		goto out;
 	put.campaign = out->campaign.id;
 	put.name = out->campaign.name;
-	st = f->read(path, str_cstr(&text), text.len, &o, &sink, e);
-	if (!st && !put.n)
-		st = err_set(e, ST_INVALID, "%s: holds no measurements", path);
+	st = read_runs(f, path, opts, &sink, e);
 	if (!st)
 		st = finish(s, put.campaign, sink.has_repeats, e);
 	if (!st)
-		st = store_campaign_points(s, put.campaign, put.n, e);
+		st = store_campaign_points(s, put.campaign, sink.n, e);
 	if (st)
 		goto out;
 	st = store_commit(s, e);
 	begun = false;
-	out->runs = put.n;
+	out->runs = sink.n;
 	if (sink.ignored.len)
 		out->ignored = str_take(&sink.ignored);
 out:
@@ -365,7 +334,6 @@ out:
 	if (st)
 		import_result_release(out);
 	str_release(&sink.ignored);
-	str_release(&text);
 	str_release(&name);
 	str_release(&options);
 	return st;

@@ -21,10 +21,11 @@ struct import_opts {
 	size_t n_axes;
 };
 
-/* Where the records go. run() borrows r. */
+/* Where the records go. run() borrows r; NULL only counts them. */
 struct import_sink {
 	enum status (*run)(void *arg, const struct run_rec *r, struct err *e);
 	void *arg;
+	int64_t n; /* records so far */
 	bool has_repeats; /* set by the format: the file numbers its repeats itself */
 	struct str ignored; /* columns that mean nothing here, ", "-separated */
 };

@@ -1,10 +1,10 @@
 #include "sweep/plan.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/ini.h"
 #include "base/mem.h"
 #include "base/units.h"
@@ -465,27 +465,11 @@ enum status plan_read_text(
 
 enum status plan_read_file(struct plan *p, const char *path, struct err *e)
 {
-	FILE *f = fopen(path, "rb");
 	struct str text = STR_INIT;
-	char buf[16384];
-	enum status st;
-	size_t n;
+	enum status st = file_read(path, 16, "a sweep file", &text, e);
 
-	if (!f)
-		return err_set(e, errno == ENOENT ? ST_NOT_FOUND : ST_INVALID,
-			"%s: %s; expected a sweep file", path, strerror(errno));
-	while ((n = fread(buf, 1, sizeof(buf), f)) > 0 && text.len < (16u << 20))
-		str_addn(&text, buf, n);
-	if (ferror(f))
-		st = err_set(e, errno == ENOENT ? ST_NOT_FOUND : ST_INVALID,
-			"%s: %s; expected a sweep file", path, strerror(errno));
-	else if (!feof(f))
-		st = err_set(e, ST_INVALID, "%s: larger than 16 MiB; expected a sweep file", path);
-	else if (text.failed)
-		st = err_set(e, ST_NOMEM, "out of memory");
-	else
+	if (!st)
 		st = plan_read_text(p, path, str_cstr(&text), text.len, e);
-	fclose(f);
 	str_release(&text);
 	return st;
 }

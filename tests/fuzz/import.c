@@ -23,7 +23,7 @@ static enum status take(void *arg, const struct run_rec *r, struct err *e)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct import_sink sink = {take, NULL, false, STR_INIT};
+	struct import_sink sink = {.run = take};
 	struct import_opts o = {.workload = "w"};
 	struct err e = ERR_INIT;
 	size_t n = 0, which;

@@ -31,7 +31,7 @@ static enum status take(void *arg, const struct run_rec *r, struct err *e)
 static enum status read_text(const char *format, const char *text, const struct import_opts *o,
 	struct got *g, struct err *e)
 {
-	struct import_sink sink = {take, g, false, STR_INIT};
+	struct import_sink sink = {.run = take, .arg = g};
 	struct import_opts opts = o ? *o : (struct import_opts){0};
 	enum status st;
 
