@@ -153,6 +153,20 @@ int cmd_usage(const char *fmt, ...)
 	return CMD_USAGE;
 }
 
+int cmd_unknown(const char *what, const char *name, const char *const *names, size_t n)
+{
+	const char *near = str_nearest(name, names, n);
+	struct str list = STR_INIT;
+
+	if (near)
+		return cmd_usage("unknown %s '%s'; did you mean '%s'?", what, name, near);
+	for (size_t i = 0; i < n; i++)
+		str_addf(&list, "%s%s", i ? ", " : "", names[i]);
+	cmd_usage("unknown %s '%s'; expected one of %s", what, name, str_cstr(&list));
+	str_release(&list);
+	return CMD_USAGE;
+}
+
 bool cmd_parse(struct opt_set *set, const struct opt_help *help, const struct opt *table, void *dst,
 	int argc, char **argv, int *operand, int *code)
 {

@@ -50,6 +50,8 @@ void cmd_set_quiet(bool quiet);
 int cmd_fail(const struct err *e);
 /* "wattlaw sweep: …; see 'wattlaw sweep --help'" and 2. */
 int cmd_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* "unknown format 'x'; did you mean 'y'?", or all the names where none is near; and 2. */
+int cmd_unknown(const char *what, const char *name, const char *const *names, size_t n);
 
 /* Parse the options of a subcommand; its section in configuration files is argv[0]. False when
  * there is nothing more to do: help was printed, or an error; *code is then the exit code. */

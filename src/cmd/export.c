@@ -28,20 +28,11 @@ static const struct opt table[] = {
 static int unknown_format(const char *name)
 {
 	const char *names[32];
-	struct str list = STR_INIT;
-	const char *near;
 	size_t n = 0;
 
 	for (; export_formats()[n] && n < 32; n++)
 		names[n] = export_formats()[n]->name;
-	near = str_nearest(name, names, n);
-	if (near)
-		return cmd_usage("unknown format '%s'; did you mean '%s'?", name, near);
-	for (size_t i = 0; i < n; i++)
-		str_addf(&list, "%s%s", i ? ", " : "", names[i]);
-	cmd_usage("unknown format '%s'; expected one of %s", name, str_cstr(&list));
-	str_release(&list);
-	return CMD_USAGE;
+	return cmd_unknown("format", name, names, n);
 }
 
 static bool there_is_one(void *arg, const struct run_rec *r)

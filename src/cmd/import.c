@@ -72,20 +72,11 @@ static void list_formats(struct str *out)
 static int unknown_format(const char *name)
 {
 	const char *names[32];
-	struct str list = STR_INIT;
-	const char *near;
 	size_t n = 0;
 
 	for (; import_formats()[n] && n < 32; n++)
 		names[n] = import_formats()[n]->name;
-	near = str_nearest(name, names, n);
-	if (near)
-		return cmd_usage("unknown format '%s'; did you mean '%s'?", name, near);
-	for (size_t i = 0; i < n; i++)
-		str_addf(&list, "%s%s", i ? ", " : "", names[i]);
-	cmd_usage("unknown format '%s'; expected one of %s", name, str_cstr(&list));
-	str_release(&list);
-	return CMD_USAGE;
+	return cmd_unknown("format", name, names, n);
 }
 
 static int print_json(const struct import_result *r)
