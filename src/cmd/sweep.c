@@ -481,31 +481,25 @@ static int run_campaign(struct show *show, struct db *db)
 	return finish(show, &r, st, &e, db);
 }
 
-static int simulate(struct sweep_opts *o, struct plan *p, struct db *db)
+static int simulate(struct sweep_opts *o, struct plan *p, struct db *db, struct exec_sim *sim)
 {
 	struct campaign c = {.plan = p,
 		.store = db->store,
 		.ops = &exec_sim_ops,
+		.exec = sim,
 		.stop = &stop_flag,
 		.point = on_point};
 	struct show show = {.o = o, .plan = p, .campaign = &c};
-	struct exec_sim *sim = NULL;
 	struct err e = ERR_INIT;
-	enum status st = exec_sim_open(o->simulate, (uint64_t)p->seed, &sim, &e);
 	int code;
 
 	c.arg = &show;
-	c.exec = sim;
-	if (st == ST_OK)
-		st = o->resume ? campaign_resume(&c, &e) : campaign_new(&c, true, &e);
-	if (st == ST_OK) {
+	if ((o->resume ? campaign_resume(&c, &e) : campaign_new(&c, true, &e)) == ST_OK) {
 		cmd_note("%s", exec_sim_describe(sim));
 		code = run_campaign(&show, db);
 	} else {
 		code = cmd_fail(&e);
 	}
-	if (sim)
-		exec_sim_ops.close(sim);
 	campaign_release(&c);
 	return code;
 }
@@ -594,8 +588,6 @@ static int sweep(struct sweep_opts *o, int n, char **operands, bool command)
 		st = plan_finish(&plan, random_seed(), &e);
 	if (st == ST_OK && o->simulate)
 		st = exec_sim_open(o->simulate, (uint64_t)plan.seed, &sim, &e);
-	if (sim)
-		exec_sim_ops.close(sim);
 	if (st == ST_OK && o->dry_run) {
 		sweep_print_plan(&plan, o->simulate != NULL);
 		goto out;
@@ -606,16 +598,20 @@ static int sweep(struct sweep_opts *o, int n, char **operands, bool command)
 		st = old_seed(&plan, &db, &e);
 		if (st == ST_OK)
 			st = plan_finish(&plan, plan.seed, &e);
+		if (sim)
+			exec_sim_seed(sim, (uint64_t)plan.seed);
 	}
 	if (st != ST_OK) {
 		code = cmd_fail(&e);
 		goto out;
 	}
 	catch_signals();
-	code = o->simulate ? simulate(o, &plan, &db) : carry_out(o, &plan, &db);
+	code = sim ? simulate(o, &plan, &db, sim) : carry_out(o, &plan, &db);
 out:
 	if (db.store)
 		db_close(&db);
+	if (sim)
+		exec_sim_ops.close(sim);
 	plan_release(&plan);
 	return code;
 }

@@ -47,6 +47,11 @@ enum status exec_sim_open(const char *cluster, uint64_t seed, struct exec_sim **
 	return ST_OK;
 }
 
+void exec_sim_seed(struct exec_sim *x, uint64_t seed)
+{
+	x->seed = seed;
+}
+
 const char *exec_sim_describe(const struct exec_sim *x)
 {
 	return x->describe;

@@ -17,6 +17,8 @@ extern const struct exec_ops exec_sim_ops;
 
 /* cluster: path of an INI file ([cluster NAME]). */
 enum status exec_sim_open(const char *cluster, uint64_t seed, struct exec_sim **out, struct err *e);
+/* Another seed for the points to come: a resumed campaign has its own. */
+void exec_sim_seed(struct exec_sim *x, uint64_t seed);
 /* "supercloud: 224 x 2 Tesla V100-PCIE-32GB (simulated)"; borrowed. */
 const char *exec_sim_describe(const struct exec_sim *x);
 
