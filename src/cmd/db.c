@@ -52,6 +52,7 @@ static char *absolute(const char *path)
 enum status db_open(struct db *db, const char *opt, struct err *e)
 {
 	struct str dir = STR_INIT;
+	struct err unkept = ERR_INIT;
 	char host[256];
 	enum status st;
 	size_t n = 0;
@@ -67,9 +68,9 @@ enum status db_open(struct db *db, const char *opt, struct err *e)
 	st = store_open(db->path, true, &db->store, e);
 	if (st != ST_OK)
 		goto out;
-	st = host_facts_keep(db->store, db_host(host, sizeof host), e);
-	if (st != ST_OK)
-		goto out;
+	/* Nice to know, and no reason to keep a job from running. */
+	if (host_facts_keep(db->store, db_host(host, sizeof host), &unkept) != ST_OK)
+		cmd_warn("what is known of this host is not kept: %s", unkept.msg);
 	if (salvage_dir(db->dir, take_orphan, db, &n, NULL) == ST_OK && n)
 		cmd_note("took in %zu run%s left by an earlier wattlaw", n, n == 1 ? "" : "s");
 out:

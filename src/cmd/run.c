@@ -237,7 +237,8 @@ static void say_energy(const struct run_rec *r)
 		cmd_note("%s", r->energy_note);
 }
 
-static void summary(const struct run_rec *r, const struct db *db)
+/* path: of the database that has the run now, or NULL */
+static void summary(const struct run_rec *r, const char *path)
 {
 	const struct train_rec *t = &r->train;
 	char wall[64], step[64];
@@ -253,8 +254,8 @@ static void summary(const struct run_rec *r, const struct db *db)
 	say_energy(r);
 	for (size_t i = 0; i < r->n_warnings; i++)
 		cmd_warn("%s", r->warnings[i]);
-	if (db->store)
-		cmd_note("run %s in %s", r->run_id, db->path);
+	if (path)
+		cmd_note("run %s in %s", r->run_id, path);
 }
 
 static bool write_json(const char *to, const struct run_rec *rec)
@@ -275,15 +276,16 @@ static bool write_json(const char *to, const struct run_rec *rec)
 static void keep(struct db *db, struct run_opts *o, struct launch *l, const struct run_rec *rec)
 {
 	struct err e = ERR_INIT;
+	bool kept = db_put(db, rec, &e) == ST_OK;
 
-	if (db_put(db, rec, &e) == ST_OK)
+	if (kept)
 		salvage_remove(launch_shard(l));
 	else
 		cmd_warn("the run could not be stored (%s); its shard stays in %s for the next "
 			 "wattlaw command",
 			e.msg, db->dir);
 	if (!o->quiet)
-		summary(rec, db);
+		summary(rec, kept ? db->path : NULL);
 	if (o->json)
 		write_json(o->json, rec);
 }

@@ -19,27 +19,45 @@ static void bind_count(sqlite3_stmt *st, int col, int64_t v)
 		sqlite3_bind_null(st, col);
 }
 
-enum status store_put_host(struct store *s, const struct host_facts *h, struct err *e)
+/* The latest row of the host says the same. */
+#define SAME_HOST                                                                                  \
+	"SELECT 1 FROM host h WHERE h.name = ?1 AND h.machine IS ?3 AND h.cpu IS ?4 AND "          \
+	"h.n_cpus IS ?5 AND h.memory_bytes IS ?6 AND h.kernel IS ?7 AND h.since_realtime_ns = "    \
+	"(SELECT max(since_realtime_ns) FROM host l WHERE l.name = ?1)"
+
+static enum status prepare_host(struct store *s, const char *sql, const struct host_facts *h,
+	sqlite3_stmt **st, struct err *e)
 {
-	sqlite3_stmt *st = NULL;
-	enum status r = sql_prepare(s,
-		"INSERT OR REPLACE INTO host SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS ("
-		"SELECT 1 FROM host h WHERE h.name = ?1 AND h.machine IS ?3 AND h.cpu IS ?4 AND "
-		"h.n_cpus IS ?5 AND h.memory_bytes IS ?6 AND h.kernel IS ?7 AND "
-		"h.since_realtime_ns "
-		"= (SELECT max(since_realtime_ns) FROM host l WHERE l.name = ?1))",
-		&st, e);
+	enum status r = sql_prepare(s, sql, st, e);
 
 	if (r)
 		return r;
-	sql_bind_text(st, 1, h->name);
-	sqlite3_bind_int64(st, 2, realtime_ns());
-	sql_bind_text(st, 3, h->machine);
-	sql_bind_text(st, 4, h->cpu);
-	bind_count(st, 5, h->n_cpus);
-	bind_count(st, 6, h->memory_bytes);
-	sql_bind_text(st, 7, h->kernel);
-	r = sql_run(s, st, e);
+	sql_bind_text(*st, 1, h->name);
+	sqlite3_bind_int64(*st, 2, realtime_ns());
+	sql_bind_text(*st, 3, h->machine);
+	sql_bind_text(*st, 4, h->cpu);
+	bind_count(*st, 5, h->n_cpus);
+	bind_count(*st, 6, h->memory_bytes);
+	sql_bind_text(*st, 7, h->kernel);
+	return ST_OK;
+}
+
+enum status store_put_host(struct store *s, const struct host_facts *h, struct err *e)
+{
+	sqlite3_stmt *st = NULL;
+	enum status r = prepare_host(s, SAME_HOST, h, &st, e);
+	bool known = !r && sql_step(st) == SQLITE_ROW;
+
+	sqlite3_finalize(st);
+	/* Asked first: an insert that finds nothing to do waits for other writers all the same. */
+	if (r || known)
+		return r;
+	r = prepare_host(s,
+		"INSERT OR REPLACE INTO host SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS "
+		"(" SAME_HOST ")",
+		h, &st, e);
+	if (!r)
+		r = sql_run(s, st, e);
 	sqlite3_finalize(st);
 	return r;
 }

@@ -103,6 +103,23 @@ try wattlaw run --progress '(' -- true
 is "$code" 2 "a bad expression is a usage error"
 
 is "$(find "$PWD" -name '*.shard*' | wc -l)" 0 "no shard is left behind"
+if command -v python3 >/dev/null; then
+	cat >busy.py <<'END'
+import sqlite3, subprocess, sys
+db = sqlite3.connect("busy.db", isolation_level=None)
+db.execute("BEGIN IMMEDIATE")
+sys.exit(subprocess.call(sys.argv[1:]))
+END
+	wattlaw run -q --db busy.db --sensors none -- true 2>/dev/null
+	try python3 busy.py wattlaw run --db busy.db --sensors none -- sh -c 'exit 5'
+	is "$code" 5 "a store that somebody else is writing does not keep the job from running"
+	has "$err" "could not be stored" "that the run has to wait is said"
+	hasnt "$err" "run: run " "and not that it is there"
+	wattlaw run -q --db busy.db --sensors none -- true 2>/dev/null
+	is "$(wattlaw export --db busy.db jsonl | jq -s 'map(.exit_code)' -c)" "[0,5,0]" "the next command takes it in"
+else
+	skip 4 "python3"
+fi
 try wattlaw export jsonl --db plain.db
 is "$code" 2 "options come before the format"
 wattlaw run -q --db plain.db --sensors none -- true 2>/dev/null

@@ -515,6 +515,7 @@ static void test_laws(void)
 
 static void test_hosts(void)
 {
+	sqlite3 *other;
 	struct host_facts h = {.name = "n1", .cpu = "X", .n_cpus = 2, .kernel = "Linux 6.1"};
 	struct store *s;
 	struct err e = ERR_INIT;
@@ -529,6 +530,11 @@ static void test_hosts(void)
 	h.kernel = "Linux 6.1";
 	store_put_host(s, &h, &e);
 	is_int(ask("host.db", "SELECT count(*) FROM host"), 3, "every change is a row, also back");
+	sqlite3_open(path_of("host.db"), &other);
+	sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+	is_int(store_put_host(s, &h, &e), ST_OK,
+		"a host that is as it was does not wait for who is writing");
+	sqlite3_close(other);
 	store_close(s);
 }
 
