@@ -71,24 +71,32 @@ static double *levels(const struct test_case *c, enum factor f, unsigned *n)
 	return v;
 }
 
-/* Fit the rows whose level index is not hidden. NULL when no law can be fitted. */
+/* The laws of some rows. NULL when none can be fitted. */
+static struct selection *fit_rows(const struct obs *o, size_t n, enum factor f, enum quantity q)
+{
+	struct selection *s = mem_calloc(1, sizeof(*s));
+	struct series d;
+
+	if (s && o && series_build(o, n, f, q, &d, NULL) == ST_OK &&
+		select_laws(&d, s, NULL) == ST_OK)
+		return s;
+	mem_free(s);
+	return NULL;
+}
+
+/* Those of the rows whose level index is not hidden. */
 static struct selection *fit_rest(const struct test_case *c, enum factor f, enum quantity q,
 	const double *lv, unsigned n, const bool *hidden)
 {
 	struct obs *rest = mem_calloc(c->n + 1, sizeof(*rest));
-	struct selection *s = mem_calloc(1, sizeof(*s));
-	struct series d;
+	struct selection *s;
 	size_t k = 0;
 
 	for (size_t i = 0; rest && i < c->n; i++)
 		for (unsigned j = 0; j < n; j++)
 			if (c->obs[i].x[f] == lv[j] && !hidden[j])
 				rest[k++] = c->obs[i];
-	if (!rest || !s || series_build(rest, k, f, q, &d, NULL) != ST_OK ||
-		select_laws(&d, s, NULL) != ST_OK) {
-		mem_free(s);
-		s = NULL;
-	}
+	s = fit_rows(rest, k, f, q);
 	mem_free(rest);
 	return s;
 }
@@ -280,22 +288,17 @@ static void plain_joint(
 	o->plain_hi = log(p.power_law.hi) + ratio;
 }
 
-/* The rows on `few` workers as one series of caps. NULL when no law can be fitted. */
+/* The limits on `few` workers. */
 static struct selection *fit_few(const struct test_case *c, double few)
 {
-	struct selection *s = mem_calloc(1, sizeof(*s));
 	struct obs *part = mem_calloc(c->n, sizeof(*part));
-	struct series d;
+	struct selection *s;
 	size_t k = 0;
 
 	for (size_t i = 0; part && i < c->n; i++)
 		if (c->obs[i].x[FACTOR_WORKERS] == few)
 			part[k++] = c->obs[i];
-	if (!s || !part || series_build(part, k, FACTOR_POWER_LIMIT, QTY_TIME, &d, NULL) != ST_OK ||
-		select_laws(&d, s, NULL) != ST_OK) {
-		mem_free(s);
-		s = NULL;
-	}
+	s = fit_rows(part, k, FACTOR_POWER_LIMIT, QTY_TIME);
 	mem_free(part);
 	return s;
 }
