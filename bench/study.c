@@ -25,8 +25,6 @@
 
 enum split { SPLIT_RUNS, SPLIT_SETTINGS, SPLITS };
 
-#define POWER_NOISE 0.5 /* of the time's, as cluster_noise does */
-
 static const char *const split_names[] = {"runs", "settings"};
 
 struct tally {
@@ -149,7 +147,7 @@ static enum status judge(const struct law_group *g, enum split split, const stru
 static void print_tap(
 	const char *workload, enum split split, const struct tally *t, const struct simulated *s)
 {
-	double put_in = POWER_NOISE * hypot(s->cluster->noise, s->w->noise);
+	double put_in = CLUSTER_POWER_NOISE * hypot(s->cluster->noise, s->w->noise);
 
 	for (int q = 0; q < QTY_COUNT; q++) {
 		double by = q == QTY_POWER ? sqrt(t[q].error / (double)t[q].n) / put_in

@@ -148,7 +148,7 @@ void cluster_noise(const struct cluster *c, const struct workload *w, uint64_t s
 {
 	double sd = sqrt(c->noise * c->noise + w->noise * w->noise);
 	double slow = exp(sd * normal_quantile(unit_draw(seed, run, 1)));
-	double power = exp(0.5 * sd * normal_quantile(unit_draw(seed, run, 2)));
+	double power = exp(CLUSTER_POWER_NOISE * sd * normal_quantile(unit_draw(seed, run, 2)));
 
 	step->step_s *= slow;
 	step->samples_per_s /= slow;

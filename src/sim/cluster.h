@@ -61,6 +61,7 @@ enum status cluster_eval(const struct cluster *c, const struct workload *w,
 	const struct gpu_load *load, const struct cluster_setting *s, struct cluster_step *out,
 	struct err *e);
 
+#define CLUSTER_POWER_NOISE 0.5 /* of the step time's */
 /* The same as one run would measure it: step time and power with run-to-run noise. The result
  * depends on (seed, run) alone, not on how many were drawn before. */
 void cluster_noise(const struct cluster *c, const struct workload *w, uint64_t seed, uint64_t run,
