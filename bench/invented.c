@@ -27,19 +27,9 @@ struct job {
 	double ask; /* times the largest known count */
 };
 
-/* splitmix64, as in select.c: the same on every machine. */
-static double uniform(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
-
 static double normal(uint64_t *state)
 {
-	double u = uniform(state);
+	double u = num_uniform(state);
 
 	return stat_normal_quantile(fmin(fmax(u, 1e-9), 1 - 1e-9));
 }
@@ -49,15 +39,15 @@ static struct job invent(uint64_t *seed)
 	static const double noise[] = {0.003, 0.01, 0.03};
 	struct job j = {0};
 
-	if (uniform(seed) < 0.5)
-		j.serial = 0.1 * uniform(seed);
+	if (num_uniform(seed) < 0.5)
+		j.serial = 0.1 * num_uniform(seed);
 	else
-		j.comm = 0.1 * uniform(seed);
-	j.wait = 0.15 + 0.45 * uniform(seed);
-	j.host = uniform(seed) < 0.5 ? 0 : 0.5 * uniform(seed);
-	j.noise = noise[(unsigned)(3 * uniform(seed))];
-	j.known = 3 + (unsigned)(3 * uniform(seed));
-	j.ask = exp2(1 + (unsigned)(3 * uniform(seed)));
+		j.comm = 0.1 * num_uniform(seed);
+	j.wait = 0.15 + 0.45 * num_uniform(seed);
+	j.host = num_uniform(seed) < 0.5 ? 0 : 0.5 * num_uniform(seed);
+	j.noise = noise[(unsigned)(3 * num_uniform(seed))];
+	j.known = 3 + (unsigned)(3 * num_uniform(seed));
+	j.ask = exp2(1 + (unsigned)(3 * num_uniform(seed)));
 	return j;
 }
 

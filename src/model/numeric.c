@@ -294,6 +294,20 @@ double num_pchip_eval(unsigned n, const double *x, const double *y, const double
 	       t * t * (3 - 2 * t) * y[hi] + t * t * (t - 1) * h * m[hi];
 }
 
+uint64_t num_random(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+double num_uniform(uint64_t *state)
+{
+	return (double)(num_random(state) >> 11) * 0x1p-53;
+}
+
 double stat_normal_quantile(double p)
 {
 	double x = p > 0.5 ? 1 : -1;

@@ -1,10 +1,11 @@
 /* numeric.h: the small numerical tools the laws share: least squares with up to LA_MAX columns,
- * one-dimensional search, monotone regression, quantiles. No state, no allocation.
+ * one-dimensional search, monotone regression, random numbers, quantiles. No state, no allocation.
  */
 #ifndef WATTLAW_MODEL_NUMERIC_H
 #define WATTLAW_MODEL_NUMERIC_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define LA_MAX 8
 
@@ -33,6 +34,12 @@ void num_isotonic(unsigned n, const double *w, double *y, int dir);
 void num_pchip_slopes(unsigned n, const double *x, const double *y, double *m);
 /* Its value; beyond the ends the end slope goes on. */
 double num_pchip_eval(unsigned n, const double *x, const double *y, const double *m, double at);
+
+/* splitmix64 (Steele, Lea and Flood 2014): small, and the same on every machine; any seed will do.
+ */
+uint64_t num_random(uint64_t *state);
+/* In [0, 1). */
+double num_uniform(uint64_t *state);
 
 /* Quantiles: p in (0, 1); df >= 1. Absolute error below 1e-6 for p in [0.001, 0.999]. */
 double stat_normal_quantile(double p);

@@ -43,16 +43,6 @@ static void rank(struct selection *s)
 	}
 }
 
-/* splitmix64 (Steele, Lea and Flood 2014): small, and the same on every machine. */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
-
 /* Residual bootstrap of the best smooth family: residuals, widened for the parameters spent, are
  * dealt anew to the fitted curve; each point also moves by what its repeats say of its mean. */
 static void bootstrap(struct selection *s)
@@ -76,9 +66,9 @@ static void bootstrap(struct selection *s)
 		struct shape sh;
 
 		for (unsigned i = 0; i < d->n; i++) {
-			double e = r[next_random(&seed) % d->n];
+			double e = r[num_random(&seed) % d->n];
 			/* uniform of the right variance: its tails do not matter for a mean */
-			double u = (double)(next_random(&seed) >> 11) * 0x1p-53 - 0.5;
+			double u = num_uniform(&seed) - 0.5;
 
 			again.ly[i] = fitted[i] + e + sqrt(12 * sd2 / d->reps[i]) * u;
 			again.y[i] = exp(again.ly[i]);
