@@ -20,6 +20,7 @@ static bool from_gaps(const struct meter *m, double *lo, double *hi)
 {
 	size_t n = m->n_gap < METER_GAPS ? (size_t)m->n_gap : METER_GAPS, best = 0;
 
+	*lo = *hi = 0;
 	if (n < POOL_LEAST)
 		return false;
 	for (size_t i = 0; i < n; i++) {
