@@ -5,62 +5,63 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-static bool cholesky(unsigned n, double a[LA_MAX][LA_MAX])
+bool la_cholesky(unsigned n, unsigned stride, double *a)
 {
 	for (unsigned j = 0; j < n; j++) {
-		double d = a[j][j], scale = fabs(a[j][j]);
+		double *aj = a + (size_t)j * stride, d = aj[j], scale = fabs(d);
 
 		for (unsigned k = 0; k < j; k++)
-			d -= a[j][k] * a[j][k];
+			d -= aj[k] * aj[k];
 		if (!(d > 1e-13 * scale))
 			return false;
-		a[j][j] = sqrt(d);
+		aj[j] = sqrt(d);
 		for (unsigned i = j + 1; i < n; i++) {
-			double s = a[i][j];
+			double *ai = a + (size_t)i * stride, s = ai[j];
 
 			for (unsigned k = 0; k < j; k++)
-				s -= a[i][k] * a[j][k];
-			a[i][j] = s / a[j][j];
+				s -= ai[k] * aj[k];
+			ai[j] = s / aj[j];
 		}
 	}
 	return true;
 }
 
-static void cholesky_apply(unsigned n, double l[LA_MAX][LA_MAX], const double *b, double *x)
+void la_cholesky_solve(unsigned n, unsigned stride, const double *l, const double *b, double *x)
 {
 	for (unsigned i = 0; i < n; i++) {
+		const double *li = l + (size_t)i * stride;
 		double s = b[i];
 
 		for (unsigned k = 0; k < i; k++)
-			s -= l[i][k] * x[k];
-		x[i] = s / l[i][i];
+			s -= li[k] * x[k];
+		x[i] = s / li[i];
 	}
 	for (unsigned i = n; i-- > 0;) {
 		double s = x[i];
 
 		for (unsigned k = i + 1; k < n; k++)
-			s -= l[k][i] * x[k];
-		x[i] = s / l[i][i];
+			s -= l[(size_t)k * stride + i] * x[k];
+		x[i] = s / l[(size_t)i * stride + i];
 	}
 }
 
 bool la_solve_spd(unsigned n, double a[LA_MAX][LA_MAX], const double *b, double *x)
 {
-	if (!cholesky(n, a))
+	if (!la_cholesky(n, LA_MAX, a[0]))
 		return false;
-	cholesky_apply(n, a, b, x);
+	la_cholesky_solve(n, LA_MAX, a[0], b, x);
 	return true;
 }
 
 bool la_invert_spd(unsigned n, double a[LA_MAX][LA_MAX], double inv[LA_MAX][LA_MAX])
 {
-	if (!cholesky(n, a))
+	if (!la_cholesky(n, LA_MAX, a[0]))
 		return false;
 	for (unsigned j = 0; j < n; j++) {
 		double e[LA_MAX] = {0}, x[LA_MAX] = {0};
 
 		e[j] = 1;
-		cholesky_apply(n, a, e, x);
+		la_cholesky_solve(n, LA_MAX, a[0], e, x);
 		for (unsigned i = 0; i < n; i++)
 			inv[i][j] = x[i];
 	}

@@ -9,6 +9,12 @@
 
 #define LA_MAX 8
 
+/* Cholesky factor of a symmetric positive definite matrix of any n, rows `stride` apart, into its
+ * lower triangle, which alone is read. False when it is not positive definite to working precision.
+ */
+bool la_cholesky(unsigned n, unsigned stride, double *a);
+/* Solve with that factor; x may be b. */
+void la_cholesky_solve(unsigned n, unsigned stride, const double *l, const double *b, double *x);
 /* Solve A x = b for symmetric positive definite A (n <= LA_MAX, row major, stride LA_MAX) by
  * Cholesky. False when A is not positive definite to working precision. A is overwritten. */
 bool la_solve_spd(unsigned n, double a[LA_MAX][LA_MAX], const double *b, double *x);

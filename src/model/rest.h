@@ -16,12 +16,15 @@
 #define REST_DIMS 3
 #define REST_MAX  192
 
+/* Lengths, INFINITY where nothing varies; then variances over the surface's: of one run's noise, of
+ * the levels. */
+enum { REST_NOISE = REST_DIMS, REST_LEVEL, REST_KNOBS };
+
 struct rest {
 	unsigned n; /* settings; 0 = there is no surface */
-	double at[REST_MAX][REST_DIMS]; /* in lengths */
+	double x[REST_MAX][REST_DIMS];
 	double alpha[REST_MAX]; /* weights of the mean */
-	double length[REST_DIMS]; /* of ln x; INFINITY where nothing varies */
-	double ratio, level; /* variances over the surface's: of one run's noise, of the levels */
+	double knob[REST_KNOBS];
 	double loo_rms; /* root mean square of ln residuals of rows left out, with the surface or,
 			 * where it did not help, without; 0 = too few rows to say */
 	double run_rms; /* the same where a row is one run */
@@ -29,8 +32,8 @@ struct rest {
 
 /* x: logarithms of the factors, r: residual of ln y, runs: how many runs a row stands for, plain:
  * root mean square error without a surface. out has none when there are too few rows or it predicts
- * rows left out no better than that. near (may be NULL): take its lengths and variances over
- * instead of searching for them. work holds at least n * n doubles. */
+ * rows left out no better than that. near (may be NULL): take its knobs over instead of
+ * searching for them. work holds at least n * n doubles. */
 void rest_fit(unsigned n, const double (*x)[REST_DIMS], const double *r, const double *runs,
 	double plain, const struct rest *near, double *work, struct rest *out);
 /* Its mean at x, to be added to the law's residual; 0 without a surface. */
