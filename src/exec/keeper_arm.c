@@ -44,10 +44,12 @@ static void tell_found(struct keeper *k, size_t first)
 {
 	for (size_t i = 0; i < k->n_devices - first; i++)
 		for (int n = 0; n < KNOB_COUNT; n++) {
-			struct qty v = sensors_found(k->sensors, i, (enum knob)n);
-			struct qty q[3] = {v, QTY_NONE(ST_UNKNOWN), v};
+			struct knob_val v = sensors_found(k->sensors, i, (enum knob)n);
+			/* found, requested, enforced */
+			struct qty q[3] = {knob_set_qty((enum knob)n, &v), QTY_NONE(ST_UNKNOWN),
+				knob_enforced_qty((enum knob)n, &v)};
 
-			if (v.st != ST_OK || !sensors_on(k->sensors, i))
+			if (v.from != KV_READ || !sensors_on(k->sensors, i))
 				continue;
 			build_knob(k->build, first + i, (enum knob)n, q[0], q[1], q[2]);
 			if (k->shard)

@@ -22,11 +22,12 @@ struct told {
 static struct qty found_before(const struct keeper *k, const struct device *d, enum knob knob)
 {
 	const struct hw *hw = sensors_hw(k->sensors);
+	struct knob_val found = {.from = KV_UNKNOWN};
 
 	for (size_t i = 0; hw && i < hw_n_devices(hw); i++)
 		if (!strcmp(hw_device(hw, i)->key, d->key))
-			return sensors_found(k->sensors, i, knob);
-	return QTY_NONE(ST_UNKNOWN);
+			found = sensors_found(k->sensors, i, knob);
+	return knob_set_qty(knob, &found);
 }
 
 static void tell(void *arg, const struct device *d, enum knob knob, int64_t value)

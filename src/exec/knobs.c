@@ -250,14 +250,6 @@ static enum status do_groups(struct knobs *k, struct err *e)
 	return take(k, 1, k->n_first, CPU_RATE, e);
 }
 
-static struct qty qty_of(enum knob k, const struct knob_val *v)
-{
-	/* No quota at all is the whole of the rank's CPUs. */
-	if (k == KNOB_CPU_RATE && v->from == KV_READ && v->hi < 0)
-		return QTY(1000000);
-	return v->from == KV_READ || v->from == KV_REMEMBERED ? QTY(v->hi) : QTY_NONE(ST_UNKNOWN);
-}
-
 static enum status set_one(
 	struct knobs *k, size_t i, const struct knob_want *w, struct knob_outcome *o)
 {
@@ -272,10 +264,10 @@ static enum status set_one(
 	st = w->leave ? lease_reset(l, k->ids[i], o->knob, &res, &e)
 		      : lease_set(l, k->ids[i], o->knob, &v, &res, &e);
 	o->st = st;
-	o->found = qty_of(o->knob, &res.found);
+	o->found = knob_set_qty(o->knob, &res.found);
 	o->requested = w->leave ? QTY_NONE(ST_UNKNOWN) : QTY(w->value);
 	/* What cannot be read back was not enforced as far as we know. */
-	o->enforced = res.enforced.from == KV_READ ? qty_of(o->knob, &res.enforced)
+	o->enforced = res.enforced.from == KV_READ ? knob_set_qty(o->knob, &res.enforced)
 						   : QTY_NONE(ST_UNKNOWN);
 	snprintf(o->note, sizeof o->note, "%.159s", res.note[0] ? res.note : e.msg);
 	if (st != ST_OK && st != ST_PARTIAL)

@@ -70,16 +70,19 @@ static void look(struct readback *r, struct hw *hw, const struct selection *sel)
 			struct knob_val v = {0};
 			struct err e = ERR_INIT;
 			struct seen *s;
+			struct qty q;
 
 			if (!sel->on[i] || !(r->knobs & d->knobs & 1u << k) ||
-				hw_knob_get(hw, i, (enum knob)k, &v, &e) != ST_OK ||
-				v.from != KV_READ)
+				hw_knob_get(hw, i, (enum knob)k, &v, &e) != ST_OK)
+				continue;
+			q = knob_enforced_qty((enum knob)k, &v);
+			if (q.st != ST_OK)
 				continue;
 			pthread_mutex_lock(&r->lock);
 			s = find(r, d, (enum knob)k);
 			/* A read that was under way when the job ended is not counted. */
 			if (s && !r->quit)
-				count(s, v.in_force > 0 ? v.in_force : v.hi);
+				count(s, q.v);
 			pthread_mutex_unlock(&r->lock);
 		}
 }

@@ -24,7 +24,7 @@ struct reader { /* one back end */
 
 /* What the knobs of a device stand at when we come: a run under somebody else's cap must say so. */
 struct found {
-	struct qty v[KNOB_COUNT];
+	struct knob_val v[KNOB_COUNT];
 };
 
 struct sensors {
@@ -60,13 +60,12 @@ static void look_at_knobs(struct sensors *s)
 	s->found = mem_calloc(n + 1, sizeof *s->found);
 	for (size_t i = 0; i < n && s->found; i++)
 		for (int k = 0; k < KNOB_COUNT; k++) {
-			struct knob_val v = {0};
+			struct knob_val *v = &s->found[i].v[k];
 			struct err e = ERR_INIT;
-			bool read = hw_device(s->hw, i)->knobs & 1u << k &&
-				    hw_knob_get(s->hw, i, (enum knob)k, &v, &e) == ST_OK &&
-				    v.from == KV_READ;
 
-			s->found[i].v[k] = read ? QTY(v.hi) : QTY_NONE(ST_UNKNOWN);
+			if (!(hw_device(s->hw, i)->knobs & 1u << k) ||
+				hw_knob_get(s->hw, i, (enum knob)k, v, &e) != ST_OK)
+				v->from = KV_UNKNOWN;
 		}
 }
 
@@ -219,10 +218,11 @@ bool sensors_on(const struct sensors *s, size_t i)
 	return i < s->sel.n && s->sel.on[i];
 }
 
-struct qty sensors_found(const struct sensors *s, size_t i, enum knob k)
+struct knob_val sensors_found(const struct sensors *s, size_t i, enum knob k)
 {
-	return s->begun && s->found && i < hw_n_devices(s->hw) ? s->found[i].v[k]
-							       : QTY_NONE(ST_UNKNOWN);
+	return s->begun && s->found && i < hw_n_devices(s->hw)
+		       ? s->found[i].v[k]
+		       : (struct knob_val){.from = KV_UNKNOWN};
 }
 
 void sensors_why(const struct sensors *s, struct str *out)

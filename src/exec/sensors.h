@@ -30,7 +30,7 @@ size_t sensors_n_on(const struct sensors *s);
 const struct hw *sensors_hw(const struct sensors *s);
 bool sensors_on(const struct sensors *s, size_t i);
 /* What knob k of device i stood at when it was opened; unknown before sensors_begin. */
-struct qty sensors_found(const struct sensors *s, size_t i, enum knob k);
+struct knob_val sensors_found(const struct sensors *s, size_t i, enum knob k);
 /* Why nothing can be measured, as far as the back ends said: for a record without energy. */
 void sensors_why(const struct sensors *s, struct str *out);
 /* Hand every new sample to fn (device numbers shifted to the builder's). */

@@ -45,6 +45,20 @@ int knob_from_name(const char *name)
 	return -1;
 }
 
+struct qty knob_set_qty(enum knob k, const struct knob_val *v)
+{
+	if (k == KNOB_CPU_RATE && v->from == KV_READ && v->hi < 0)
+		return QTY(1000000);
+	return v->from == KV_READ || v->from == KV_REMEMBERED ? QTY(v->hi) : QTY_NONE(ST_UNKNOWN);
+}
+
+struct qty knob_enforced_qty(enum knob k, const struct knob_val *v)
+{
+	if (v->from != KV_READ)
+		return QTY_NONE(ST_UNKNOWN);
+	return v->in_force > 0 && v->in_force < v->hi ? QTY(v->in_force) : knob_set_qty(k, v);
+}
+
 enum status value_status(int64_t v, bool wide)
 {
 	static const enum status why[] = {

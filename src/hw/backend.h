@@ -49,6 +49,11 @@ struct knob_val {
 	enum knob_from { KV_READ, KV_REMEMBERED, KV_RESET, KV_UNKNOWN } from;
 };
 
+/* What is set, of a value read or remembered; no quota is the whole of a rank's CPUs. */
+struct qty knob_set_qty(enum knob k, const struct knob_val *v);
+/* What a run is under: in_force where that is lower. Unknown unless the device was read. */
+struct qty knob_enforced_qty(enum knob k, const struct knob_val *v);
+
 struct knob_range {
 	int64_t min, max, step; /* step 0 = a grid: see grid; min or max 0 = unknown */
 	int64_t def; /* factory default, 0 if unknown: never what is restored */

@@ -21,4 +21,8 @@ is "$(wattlaw fit --json | jq -c '[.laws[] | select(.factors == ["power_limit_w"
 is "$(state '.devices[0].power_limit_w')" 250 "what was found is put back"
 gpu_probe <scenario.ini
 is "$(probe '[.devices[0].knobs[] | select(.name == "power_limit") | .enforced] | first')" 180 "probe shows the limit in force"
+# the same kind: a plain run, which sets nothing, is under that limit too
+gpu_run 0.5 <scenario.ini
+is "$(run '.devices[] | select(.kind == "gpu") | .power_limit_w | [.requested, .enforced, .found] | @json')" '[null,180,250]' \
+	"a run that asks for nothing says what it was under, and what is set"
 done_testing
