@@ -143,7 +143,7 @@ static enum status settle_device(
 {
 	struct restore_report rep = {0, 0, 0, STR_INIT};
 	struct journal j;
-	bool concerns = false;
+	bool concerns = false, alive;
 	enum status st = journal_load(&j, c->dir_fd, name, e);
 
 	if (st == ST_NOT_FOUND)
@@ -155,13 +155,10 @@ static enum status settle_device(
 	for (size_t i = 0; i < j.n; i++)
 		concerns = concerns || (!j.entries[i].done && !strcmp(j.entries[i].key, key) &&
 					       !strcmp(j.entries[i].backend, be));
-	if (restore_holder_alive(&j)) {
-		if (concerns)
-			st = busy(&j, key, e);
-	} else if (!concerns) {
-		/* killed when all was put back, before it removed the file */
-		journal_finish(&j);
-	} else if (holder_same_boot(&j.holder)) {
+	alive = restore_holder_alive(&j);
+	if (concerns && alive) {
+		st = busy(&j, key, e);
+	} else if (concerns && holder_same_boot(&j.holder)) {
 		st = restore_entries(c->hw, &j, be, key, &rep);
 		if (st != ST_OK)
 			err_set(e, st,
@@ -174,8 +171,9 @@ static enum status settle_device(
 	}
 	journal_release(&j);
 	restore_report_release(&rep);
-	/* Others may have finished other devices of it: look again. */
-	if (st == ST_OK && concerns && journal_load(&j, c->dir_fd, name, NULL) == ST_OK) {
+	/* Others may have finished other devices of it, or its holder was killed when all was put
+	 * back, before it removed the file: look again. */
+	if (st == ST_OK && !alive && journal_load(&j, c->dir_fd, name, NULL) == ST_OK) {
 		journal_finish(&j);
 		journal_release(&j);
 	}
