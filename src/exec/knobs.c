@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -38,12 +37,6 @@ struct knobs {
 	size_t *ids;
 	size_t n_ids, n_first; /* the first n_first are under lease[0] */
 };
-
-static const char *env_of_process(void *arg, const char *name)
-{
-	(void)arg;
-	return getenv(name);
-}
 
 static bool add_id(struct knobs *k, size_t id)
 {
@@ -105,7 +98,7 @@ static bool wants(const struct device *d, unsigned knobs)
 static enum status pick_devices(struct knobs *k, struct err *e)
 {
 	struct selection sel;
-	enum status st = select_devices(k->hw, k->hello->devices, env_of_process, NULL, &sel, e);
+	enum status st = select_devices(k->hw, k->hello->devices, NULL, NULL, &sel, e);
 	bool gpus = false;
 	const char *why = "";
 

@@ -2,7 +2,6 @@
 #include "exec/readback.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,12 +29,6 @@ struct readback {
 	struct seen *seen;
 	size_t n, cap;
 };
-
-static const char *env_of_process(void *arg, const char *name)
-{
-	(void)arg;
-	return getenv(name);
-}
 
 static struct seen *find(struct readback *r, const struct device *d, enum knob k)
 {
@@ -109,7 +102,7 @@ static void *watch(void *arg)
 		return NULL;
 	env.flags |= BACKEND_READ_ONLY;
 	if (hw_open(&env, r->only, &hw, &e) ||
-		select_devices(hw, r->devices, env_of_process, NULL, &sel, &e))
+		select_devices(hw, r->devices, NULL, NULL, &sel, &e))
 		return NULL;
 	while (!quits(r)) {
 		look(r, hw, &sel);

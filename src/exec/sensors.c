@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/mem.h"
 #include "exec/once.h"
@@ -46,12 +45,6 @@ struct sensors {
 	struct once *once;
 	size_t elsewhere; /* devices that another rank of this job counts */
 };
-
-static const char *env_of_process(void *arg, const char *name)
-{
-	(void)arg;
-	return getenv(name);
-}
 
 static void look_at_knobs(struct sensors *s)
 {
@@ -157,7 +150,7 @@ enum status sensors_begin(
 	s->joined = true;
 	if (s->open_st != ST_OK)
 		return err_set(e, s->open_st, "%s", s->open_err.msg);
-	st = select_devices(s->hw, s->devices, env_of_process, NULL, &s->sel, e);
+	st = select_devices(s->hw, s->devices, NULL, NULL, &s->sel, e);
 	if (st != ST_OK)
 		return st;
 	if (s->sel.warning[0])

@@ -511,13 +511,19 @@ static enum status by_option(struct pick *p, const char *text, struct err *e)
 	return ST_OK;
 }
 
+static const char *env_of_process(void *arg, const char *name)
+{
+	(void)arg;
+	return getenv(name);
+}
+
 enum status select_devices(const struct hw *hw, const char *devices_opt,
 	const char *(*getenv_fn)(void *arg, const char *name), void *arg, struct selection *out,
 	struct err *e)
 {
 	struct pick p = {.hw = hw,
 		.sel = out,
-		.getenv_fn = getenv_fn,
+		.getenv_fn = getenv_fn ? getenv_fn : env_of_process,
 		.arg = arg,
 		.why = STR_INIT,
 		.warning = STR_INIT};

@@ -12,7 +12,7 @@
  * --devices says otherwise. A MIG instance brings its parent, which holds the sensor. Where the
  * variables do not say which board is meant (CUDA's fastest-first order on a node of mixed models;
  * global ids of Slurm inside a device cgroup) that is said and no GPU is selected: never a guess.
- * Pure but for the getenv it is given.
+ * Pure but for the getenv.
  */
 #ifndef WATTLAW_MEASURE_SELECT_H
 #define WATTLAW_MEASURE_SELECT_H
@@ -27,7 +27,8 @@ struct selection {
 	bool ambiguous;
 };
 
-/* getenv_fn reads the job's environment (so tests need no setenv). devices_opt is --devices or
+/* getenv_fn reads the job's environment (so tests need no setenv); NULL: that of this process, which
+ * the job inherits. devices_opt is --devices or
  * NULL: "all", "none", "gpu", "cpu", keys, indices in vendor order. */
 enum status select_devices(const struct hw *hw, const char *devices_opt,
 	const char *(*getenv_fn)(void *arg, const char *name), void *arg, struct selection *out,
