@@ -269,9 +269,11 @@ static void fill_hello(const struct local *x, const struct local_point *lp, stru
 		.n_ranks = lp->workers,
 		.cpus_per_rank = c->cpus_per_rank,
 		.progress = lp->progress != NULL};
-	for (uint32_t i = 0; i < lp->msg.n_knobs; i++)
-		*(lp->msg.knobs[i].site ? &h->site_knobs : &h->knobs) |= 1u
-									 << lp->msg.knobs[i].knob;
+	for (uint32_t i = 0; i < lp->msg.n_knobs; i++) {
+		uint32_t *bits = lp->msg.knobs[i].site ? &h->site_knobs : &h->knobs;
+
+		*bits |= 1u << lp->msg.knobs[i].knob;
+	}
 }
 
 /* Launch what is open of the group: all of it to be stepped, or its first point whole. */

@@ -59,10 +59,12 @@ static void tell(void *arg, const struct device *d, enum knob knob, int64_t valu
 bool keeper_tell_site(struct keeper *k, struct point_msg *p)
 {
 	struct told t = {k, p, 0};
+	struct err e = ERR_INIT;
 	bool all = true;
 
-	if (k->readback)
-		readback_tell(k->readback, tell, &t);
+	if (k->readback && readback_tell(k->readback, tell, &t, &e))
+		run_rec_warn(
+			&p->rec, "what the site's command sets cannot be read back: %s", e.msg);
 	k->readback = NULL;
 	for (uint32_t i = 0; i < p->n_knobs; i++) {
 		if (!p->knobs[i].site || p->knobs[i].leave || t.seen & 1u << p->knobs[i].knob)

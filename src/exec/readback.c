@@ -23,9 +23,10 @@ struct seen {
 struct readback {
 	const char *devices, *only;
 	unsigned knobs;
-	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
 	bool quit;
+	enum status open_st; /* of the drivers */
+	struct err open_err;
 	struct seen *seen;
 	size_t n, cap;
 };
@@ -90,21 +91,33 @@ static bool quits(struct readback *r)
 	return quit;
 }
 
+static enum status open_selected(
+	const struct readback *r, struct hw **hw, struct selection *sel, struct err *e)
+{
+	struct backend_env env;
+	enum status st = hw_env_default(&env, e);
+
+	env.flags |= BACKEND_READ_ONLY;
+	if (st == ST_OK)
+		st = hw_open(&env, r->only, hw, e);
+	if (st == ST_OK)
+		st = select_devices(*hw, r->devices, NULL, NULL, sel, e);
+	return st;
+}
+
 static void *watch(void *arg)
 {
 	struct readback *r = arg;
-	struct backend_env env;
 	struct selection sel;
 	struct hw *hw = NULL;
 	struct err e = ERR_INIT;
+	enum status st = open_selected(r, &hw, &sel, &e);
 
-	if (hw_env_default(&env, &e))
-		return NULL;
-	env.flags |= BACKEND_READ_ONLY;
-	if (hw_open(&env, r->only, &hw, &e) ||
-		select_devices(hw, r->devices, NULL, NULL, &sel, &e))
-		return NULL;
-	while (!quits(r)) {
+	pthread_mutex_lock(&r->lock);
+	r->open_st = st;
+	r->open_err = e;
+	pthread_mutex_unlock(&r->lock);
+	while (st == ST_OK && !quits(r)) {
 		look(r, hw, &sel);
 		usleep(LOOK_US);
 	}
@@ -115,6 +128,7 @@ enum status readback_start(
 	const char *devices, const char *only, unsigned knobs, struct readback **out, struct err *e)
 {
 	struct readback *r = mem_calloc(1, sizeof(*r));
+	pthread_t thread;
 
 	*out = NULL;
 	if (!r)
@@ -122,12 +136,13 @@ enum status readback_start(
 	r->devices = devices;
 	r->only = only;
 	r->knobs = knobs;
+	r->open_st = err_set(&r->open_err, ST_TIMEOUT, "the drivers did not answer in time");
 	pthread_mutex_init(&r->lock, NULL);
-	if (pthread_create(&r->thread, NULL, watch, r)) {
+	if (pthread_create(&thread, NULL, watch, r)) {
 		mem_free(r);
 		return err_set(e, ST_NOMEM, "cannot start a thread");
 	}
-	(void)pthread_detach(r->thread);
+	(void)pthread_detach(thread);
 	*out = r;
 	return ST_OK;
 }
@@ -139,9 +154,12 @@ void readback_end(struct readback *r)
 	pthread_mutex_unlock(&r->lock);
 }
 
-void readback_tell(struct readback *r,
-	void (*fn)(void *arg, const struct device *d, enum knob k, int64_t value), void *arg)
+enum status readback_tell(struct readback *r,
+	void (*fn)(void *arg, const struct device *d, enum knob k, int64_t value), void *arg,
+	struct err *e)
 {
+	enum status st;
+
 	pthread_mutex_lock(&r->lock);
 	for (size_t i = 0; i < r->n; i++) {
 		const struct seen *s = &r->seen[i];
@@ -149,12 +167,15 @@ void readback_tell(struct readback *r,
 
 		if (!s->n)
 			continue;
-
 		for (size_t v = 1; v < s->n; v++)
 			if (s->times[v] > s->times[most])
 				most = v;
 		fn(arg, &s->dev, s->knob, s->value[most]);
 	}
+	st = r->open_st;
+	if (st != ST_OK)
+		*e = r->open_err;
 	pthread_mutex_unlock(&r->lock);
 	/* r stays: the thread may still be inside a driver. */
+	return st;
 }

@@ -18,8 +18,10 @@ enum status readback_start(const char *devices, const char *only, unsigned knobs
 	struct readback **out, struct err *e);
 /* The job has ended: what a knob stands at from now on says nothing of it. */
 void readback_end(struct readback *r);
-/* Hand fn every selected device and knob that was read at least once before the end. */
-void readback_tell(struct readback *r,
-	void (*fn)(void *arg, const struct device *d, enum knob k, int64_t value), void *arg);
+/* Hand fn every selected device and knob that was read at least once before the end. Fails where no
+ * device could be looked at, with the reason in e (not NULL). */
+enum status readback_tell(struct readback *r,
+	void (*fn)(void *arg, const struct device *d, enum knob k, int64_t value), void *arg,
+	struct err *e);
 
 #endif
