@@ -461,13 +461,9 @@ static int run_fit(const struct fit_cmd *o, const char *name)
 	if (store_open(store_default_path(o->db), false, &s, &e) ||
 		(!(name && !strcmp(name, "all")) && store_campaign_find(s, name, &c, &e)) ||
 		law_set_read(s, c.id, &laws, &e) ||
+		law_set_expect(&laws, o->workload, o->where, &e) ||
 		law_set_fit(&laws, o->all ? 0 : MAX_SLICES, &e)) {
 		code = cmd_fail(&e);
-		goto out;
-	}
-	if (!laws.n_runs) {
-		cmd_error("campaign '%s' has no run that can be used", c.name ? c.name : "all");
-		code = CMD_FAILED;
 		goto out;
 	}
 	/* Whatever is shown, every law was fitted. A store that cannot be written can be read. */

@@ -541,6 +541,40 @@ bool law_group_matches(const struct law_group *g, const char *workload, const ch
 	return true;
 }
 
+enum status law_set_expect(
+	const struct law_set *set, const char *workload, const char *where, struct err *e)
+{
+	const char *names[32], *near;
+	struct str there = STR_INIT;
+	size_t n = 0;
+	enum status st;
+
+	if (!set->n_groups)
+		return err_set(e, ST_UNKNOWN, "there is no run that can be used");
+	for (size_t i = 0; i < set->n_groups; i++) {
+		const struct law_group *g = &set->groups[i];
+		const char *name = g->workload;
+
+		if (law_group_matches(g, workload, where))
+			return ST_OK;
+		if (workload && !strcmp(name, workload))
+			return err_set(e, ST_NOT_FOUND, "no usable run of %s at '%s'", name, where);
+		if (n < sizeof(names) / sizeof(names[0]) && (!n || strcmp(names[n - 1], name)))
+			names[n++] = name;
+	}
+	if (!workload)
+		return err_set(e, ST_NOT_FOUND, "no usable run at '%s'", where);
+	near = str_nearest(workload, names, n);
+	for (size_t i = 0; i < n; i++)
+		str_addf(&there, "%s%s", i ? ", " : "", names[i]);
+	st = near ? err_set(e, ST_NOT_FOUND, "no usable run of '%s'; did you mean '%s'?", workload,
+			    near)
+		  : err_set(e, ST_NOT_FOUND, "no usable run of '%s', only of %s", workload,
+			    str_cstr(&there));
+	str_release(&there);
+	return st;
+}
+
 enum status law_group_series(
 	const struct law_group *g, enum factor f, enum quantity q, struct series *out)
 {

@@ -66,6 +66,9 @@ size_t law_set_slices(const struct law_set *set, const struct law_series *s);
 void law_set_release(struct law_set *set);
 /* workload NULL = any; every word of where ("batch=32 gpu=V100", NULL = any) is one of its axes. */
 bool law_group_matches(const struct law_group *g, const char *workload, const char *where);
+/* That some group matches. ST_NOT_FOUND names the nearest workload, or what there is. */
+enum status law_set_expect(
+	const struct law_set *set, const char *workload, const char *where, struct err *e);
 /* The slice of a group in which f takes most values, as one series. */
 enum status law_group_series(
 	const struct law_group *g, enum factor f, enum quantity q, struct series *out);

@@ -261,11 +261,6 @@ static int answer(const struct question *q, const struct law_set *laws, const st
 	for (size_t i = 0; r && i < laws->n_groups; i++)
 		if (law_group_matches(&laws->groups[i], q->o->workload, q->o->where))
 			reply_make(q, all, &laws->groups[i], &r[n++]);
-	if (r && n == 0) {
-		cmd_error("no usable run of %s%s", q->o->workload ? "workload " : "any workload",
-			q->o->workload ? q->o->workload : "");
-		goto out;
-	}
 	if (q->o->json) {
 		if (!r || !json_line(predict_document(q, r, n), &out))
 			out.failed = true;
@@ -298,7 +293,9 @@ static int run_predict(const struct predict_cmd *o, const char *name)
 
 	if (make_question(o, &q, &e) || store_open(store_default_path(o->db), false, &s, &e) ||
 		(!(name && !strcmp(name, "all")) && store_campaign_find(s, name, &c, &e)) ||
-		law_set_read(s, c.id, &laws, &e) || (o->prior && law_set_read(s, 0, &all, &e)))
+		law_set_read(s, c.id, &laws, &e) ||
+		law_set_expect(&laws, o->workload, o->where, &e) ||
+		(o->prior && law_set_read(s, 0, &all, &e)))
 		code = cmd_fail(&e);
 	else
 		code = answer(&q, &laws, &all);

@@ -299,7 +299,9 @@ static void note_device(struct method *m, const struct dev_rec *d)
 	/* A CPU group is where a rate was set, not something that was measured. */
 	if (d->kind == DEV_CGROUP)
 		return;
-	str_addf(&s, "%s %s", dev_kind_name(d->kind), d->name ? d->name : d->key ? d->key : "?");
+	if (d->kind != DEV_OTHER)
+		str_addf(&s, "%s ", dev_kind_name(d->kind));
+	str_add(&s, d->name ? d->name : d->key ? d->key : "?");
 	if (d->refresh_ns.st == ST_OK)
 		str_addf(&s, ", refreshed every %s",
 			unit_format_short(UNIT_TIME, (double)d->refresh_ns.v, 2, buf, sizeof(buf)));

@@ -193,9 +193,12 @@ static bool set_devices(struct run_rec *r, const struct exec_sim *x, const struc
 	d->clock_khz = QTY(llrint(s->clock_khz));
 	d->util_ppm = QTY(llrint(s->util * 1e6));
 	d->throttle_power_cap_ppm = QTY(llrint(s->capped * 1e6));
-	snprintf(text, sizeof(text),
-		"simulated; power and energy of %lld GPUs together, the rest a mean",
-		(long long)workers);
+	if (workers > 1)
+		snprintf(text, sizeof(text),
+			"simulated; power and energy of %lld GPUs together, the rest a mean",
+			(long long)workers);
+	else
+		snprintf(text, sizeof(text), "simulated");
 	rec_set(&d->note, text);
 	k = dev_rec_knob(d, "power_limit", UNIT_POWER);
 	if (!k)

@@ -104,8 +104,9 @@ static bool refuse(const struct selection *s, double x, struct prediction *out)
 		out->nearest = x > hi ? floor(out->nearest + 1e-9) : ceil(out->nearest - 1e-9);
 	snprintf(out->reason, sizeof(out->reason),
 		"%s %.6g is %.3g times beyond what was measured (%.6g to %.6g, %u settings); "
-		"up to %.6g can be answered",
-		factor_name(d->factor), x, x > hi ? x / hi : lo / x, lo, hi, d->n, out->nearest);
+		"%s to %.6g can be answered",
+		factor_name(d->factor), x, x > hi ? x / hi : lo / x, lo, hi, d->n,
+		x > hi ? "up" : "down", out->nearest);
 	return true;
 }
 

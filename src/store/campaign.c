@@ -91,12 +91,15 @@ static enum status not_found(struct store *s, const char *name, struct err *e)
 			"%s: holds no campaign yet; sweep or import something first", s->path);
 	r = store_each_campaign(s, collect_name, &names, NULL);
 	near = r ? NULL : str_nearest(name, names.v, names.n);
-	if (!near && names.n)
-		near = names.v[names.n - 1];
-	r = near ? err_set(e, ST_NOT_FOUND, "%s: no campaign '%s'; did you mean '%s'?", s->path,
-			   name, near)
-		 : err_set(e, ST_NOT_FOUND, "%s: no campaign '%s'; it holds none yet", s->path,
-			   name);
+	if (near)
+		r = err_set(e, ST_NOT_FOUND, "%s: no campaign '%s'; did you mean '%s'?", s->path,
+			name, near);
+	else if (names.n)
+		r = err_set(e, ST_NOT_FOUND, "%s: no campaign '%s'; the latest is '%s'", s->path,
+			name, names.v[names.n - 1]);
+	else
+		r = err_set(
+			e, ST_NOT_FOUND, "%s: no campaign '%s'; it holds none yet", s->path, name);
 	for (size_t i = 0; i < names.n; i++)
 		mem_free((char *)names.v[i]);
 	return r;

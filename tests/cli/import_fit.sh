@@ -41,10 +41,15 @@ assert all(l["simulated"] is False and l["label"] == "imported" for l in laws)
 ok $? "and gives one valid document with the same numbers"
 try wattlaw fit --workload bert
 hasnt "$out" "schnet" "--workload leaves the others out"
+try wattlaw fit --workload berd
+is "$code:$out" "2:" "a workload that is not there is a mistake, not an empty answer"
+has "$err" "did you mean 'bert'" "and the nearest is named"
 
 try wattlaw fit rnus
 is "$code" 2 "an unknown campaign fails"
 has "$err" "did you mean 'runs'" "and the nearest is named"
+try wattlaw fit something-else
+has "$err" "the latest is 'runs'" "or, where none is near, the latest"
 
 try wattlaw export csv
 is "$code" 0 "export csv succeeds"

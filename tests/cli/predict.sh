@@ -71,7 +71,12 @@ is "$(printf '%s' "$out" | python3 -c 'import json, math, sys; print(round(math.
 try wattlaw predict --workload bert --workers 64
 is "$code" 4 "32 times the largest count is refused with its own code"
 has "$out" "beyond what was measured" "the reason is given"
-has "$out" "can be answered" "and the nearest question that has an answer"
+has "$out" "up to 5 can be answered" "and the nearest question that has an answer"
+try wattlaw predict --workload bert --power-limit 1W
+like "$out" "down to [0-9.]+ can be answered" "also below the lowest"
+try wattlaw predict --workload brt --power-limit 200W
+is "$code" 2 "a workload that is not there is a mistake"
+has "$err" "did you mean 'bert'" "and the nearest is named"
 try wattlaw predict --workload bert --clock-max 1GHz
 is "$code" 4 "a factor that no run moved is refused"
 
@@ -125,7 +130,7 @@ assert len(json.load(sys.stdin)["predictions"]) == 7
 '
 ok $? "several workloads give a list"
 try wattlaw predict --at gpu=Y9
-is "$code" 1 "axes that no run has leave nothing"
+is "$code" 2 "axes that no run has leave nothing"
 try wattlaw predict --workload bert --steps 3 --epochs 1
 is "$code" 2 "two plans at once are a usage error"
 try wattlaw predict --workload bert --epochs 5 --power-limit 140W
