@@ -303,7 +303,10 @@ enum status store_open(const char *path, bool write, struct store **out, struct 
 	if (sqlite3_open_v2(path, &s->db,
 		    write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY,
 		    NULL) != SQLITE_OK) {
-		st = sql_fail(s, e, "cannot open");
+		int sys = s->db ? sqlite3_system_errno(s->db) : 0;
+
+		st = sys ? err_errno(e, sys, "%s: cannot open", path)
+			 : sql_fail(s, e, "cannot open");
 		goto out;
 	}
 	sqlite3_busy_timeout(s->db, 10000);

@@ -309,6 +309,9 @@ static void test_foreign_files(void)
 	char *before, *after, text[200];
 	size_t n, m;
 
+	is_int(store_open(path_of("nowhere/x.db"), true, &s, &e), ST_NOT_FOUND,
+		"a store in a directory that is not there cannot be made");
+	has(e.msg, "No such file or directory", "and the reason is the system's");
 	sqlite3_open(path_of("other.db"), &db);
 	sqlite3_exec(db, "CREATE TABLE t(x); INSERT INTO t VALUES(1)", NULL, NULL, NULL);
 	sqlite3_close(db);
