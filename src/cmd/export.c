@@ -5,6 +5,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "cmd/rows.h"
 #include "store/export.h"
 
 struct export_cmd {
@@ -14,7 +15,7 @@ struct export_cmd {
 #define AT(m) .offset = offsetof(struct export_cmd, m)
 
 static const struct opt table[] = {
-	{.type = OPT_TEXT, .name = "db", AT(db), .arg = "FILE", .help = "the store (wattlaw.db)"},
+	ROW_DB(offsetof(struct export_cmd, db)),
 	{.type = OPT_TEXT,
 		.short_name = 'o',
 		.name = "output",

@@ -9,6 +9,7 @@
 #include "cmd/fit_detail.h"
 #include "cmd/fit_keep.h"
 #include "cmd/laws.h"
+#include "cmd/rows.h"
 #include "record/record_json.h"
 
 struct fit_cmd {
@@ -26,20 +27,9 @@ static const char *const factor_choices[] = {
 static const char *const quantity_choices[] = {"all", "time", "power", "energy", NULL};
 
 static const struct opt table[] = {
-	{.type = OPT_TEXT, .name = "db", AT(db), .arg = "FILE", .help = "the store (wattlaw.db)"},
-	{.type = OPT_TEXT,
-		.short_name = 'w',
-		.name = "workload",
-		AT(workload),
-		.arg = "NAME",
-		.help = "only this workload",
-		.flags = OPT_NO_CONFIG},
-	{.type = OPT_TEXT,
-		.name = "at",
-		AT(where),
-		.arg = "AXES",
-		.help = "only runs with these other axes: \"batch=32 gpu=V100\"",
-		.flags = OPT_NO_CONFIG},
+	ROW_DB(offsetof(struct fit_cmd, db)),
+	ROW_WORKLOAD(offsetof(struct fit_cmd, workload)),
+	ROW_AXES(offsetof(struct fit_cmd, where)),
 	{.type = OPT_CHOICE,
 		.name = "factor",
 		AT(factor),

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/rows.h"
 #include "record/record_json.h"
 #include "store/import.h"
 
@@ -17,7 +18,7 @@ struct import_cmd {
 #define AT(m) .offset = offsetof(struct import_cmd, m)
 
 static const struct opt table[] = {
-	{.type = OPT_TEXT, .name = "db", AT(db), .arg = "FILE", .help = "the store (wattlaw.db)"},
+	ROW_DB(offsetof(struct import_cmd, db)),
 	{.type = OPT_TEXT,
 		.short_name = 'n',
 		.name = "name",

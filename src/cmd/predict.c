@@ -9,26 +9,16 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/predict_out.h"
+#include "cmd/rows.h"
 #include "record/record_json.h"
 
 #define AT(m) .offset = offsetof(struct predict_cmd, m)
 #define PLAIN .flags = OPT_NO_CONFIG
 
 static const struct opt table[] = {
-	{.type = OPT_TEXT, .name = "db", AT(db), .arg = "FILE", .help = "the store (wattlaw.db)"},
-	{.type = OPT_TEXT,
-		.short_name = 'w',
-		.name = "workload",
-		AT(workload),
-		.arg = "NAME",
-		.help = "only this workload",
-		PLAIN},
-	{.type = OPT_TEXT,
-		.name = "at",
-		AT(where),
-		.arg = "AXES",
-		.help = "only runs with these other axes: \"batch=32 gpu=V100\"",
-		PLAIN},
+	ROW_DB(offsetof(struct predict_cmd, db)),
+	ROW_WORKLOAD(offsetof(struct predict_cmd, workload)),
+	ROW_AXES(offsetof(struct predict_cmd, where)),
 	{.type = OPT_GROUP, .help = "The setting (what is not given stays at its default)"},
 	{.type = OPT_INT,
 		.name = "workers",

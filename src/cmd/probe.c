@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/commands.h"
+#include "cmd/rows.h"
 #include "hw/cgroup.h"
 #include "hw/hw.h"
 #include "hw/sysfs.h"
@@ -33,12 +34,7 @@ static const struct opt table[] = {
 		.arg = "BACKENDS",
 		.help = "ask only these, comma-separated",
 		.flags = OPT_NO_CONFIG},
-	{.type = OPT_TEXT,
-		.name = "nvml",
-		.offset = offsetof(struct probe_opts, nvml),
-		.arg = "FILE",
-		.help = "NVIDIA's management library, or one that simulates it",
-		.flags = OPT_NO_CWD},
+	ROW_NVML(offsetof(struct probe_opts, nvml)),
 	{.type = OPT_TEXT,
 		.name = "root",
 		.offset = offsetof(struct probe_opts, root),

@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/report_data.h"
+#include "cmd/rows.h"
 #include "record/record_json.h"
 #include "report/report.h"
 
@@ -20,7 +21,7 @@ struct report_cmd {
 #define AT(m) .offset = offsetof(struct report_cmd, m)
 
 static const struct opt table[] = {
-	{.type = OPT_TEXT, .name = "db", AT(db), .arg = "FILE", .help = "the store (wattlaw.db)"},
+	ROW_DB(offsetof(struct report_cmd, db)),
 	{.type = OPT_TEXT,
 		.short_name = 'o',
 		.name = "output",

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/commands.h"
+#include "cmd/rows.h"
 #include "hw/cgroup.h"
 #include "hw/control.h"
 #include "record/record_json.h"
@@ -33,12 +34,7 @@ static const struct opt table[] = {
 		.arg = "DIR",
 		.help = "where the journals are [/run/wattlaw, or the user's own]",
 		.flags = OPT_NO_CWD},
-	{.type = OPT_TEXT,
-		.name = "nvml",
-		.offset = offsetof(struct restore_opts, nvml),
-		.arg = "FILE",
-		.help = "NVIDIA's management library, or one that simulates it",
-		.flags = OPT_NO_CWD},
+	ROW_NVML(offsetof(struct restore_opts, nvml)),
 	{.type = OPT_FLAG,
 		.short_name = 'q',
 		.name = "quiet",

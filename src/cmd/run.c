@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/db.h"
+#include "cmd/rows.h"
 #include "exec/leader.h"
 #include "exec/salvage.h"
 #include "hw/control.h"
@@ -33,20 +34,8 @@ struct run_opts {
 
 static const struct opt table[] = {
 	{.type = OPT_GROUP, .help = "What is measured"},
-	{.type = OPT_TEXT,
-		.name = "devices",
-		.offset = O(devices),
-		.arg = "LIST",
-		.help = "all, none, gpu, cpu, or keys; default: those the job may use"},
-	{.type = OPT_UNIT,
-		.unit = UNIT_TIME,
-		.name = "period",
-		.offset = O(period_ns),
-		.def = "100ms",
-		.min = NS_PER_MS,
-		.max = 60 * NS_PER_S,
-		.arg = "TIME",
-		.help = "time between samples"},
+	ROW_DEVICES(O(devices)),
+	ROW_PERIOD(O(period_ns)),
 	{.type = OPT_UNIT,
 		.unit = UNIT_TIME,
 		.name = "idle",
@@ -82,11 +71,7 @@ static const struct opt table[] = {
 		.max = 1000000000,
 		.arg = "STEPS",
 		.help = "steps before the steady phase"},
-	{.type = OPT_TEXT,
-		.name = "sensors",
-		.offset = O(sensors),
-		.arg = "LIST",
-		.help = "back ends to open (nvml, rapl, ...); default: all"},
+	ROW_SENSORS(O(sensors)),
 	{.type = OPT_GROUP, .help = "How it is kept"},
 	{.type = OPT_TEXT,
 		.name = "name",
@@ -104,11 +89,7 @@ static const struct opt table[] = {
 		.offset = O(task),
 		.arg = "NAME",
 		.help = "classification, ..."},
-	{.type = OPT_TEXT,
-		.name = "db",
-		.offset = O(db),
-		.arg = "FILE",
-		.help = "database; default: WATTLAW_DB, else wattlaw.db"},
+	ROW_DB(O(db)),
 	{.type = OPT_TEXT,
 		.name = "json",
 		.offset = O(json),

@@ -19,6 +19,7 @@
 #include "cmd/cmd.h"
 #include "cmd/db.h"
 #include "cmd/point_json.h"
+#include "cmd/rows.h"
 #include "cmd/sweep_out.h"
 #include "exec/exec_local.h"
 #include "exec/exec_sim.h"
@@ -120,25 +121,9 @@ static const struct opt table[] = {
 		.offset = O(resume),
 		.help = "go on with the latest campaign of this plan: run what is missing",
 		.flags = OPT_NO_CONFIG},
-	{.type = OPT_TEXT,
-		.name = "devices",
-		.offset = O(devices),
-		.arg = "LIST",
-		.help = "all, none, gpu, cpu, or keys; default: those the job may use"},
-	{.type = OPT_TEXT,
-		.name = "sensors",
-		.offset = O(sensors),
-		.arg = "LIST",
-		.help = "back ends to open (nvml, rapl, ...); default: all"},
-	{.type = OPT_UNIT,
-		.unit = UNIT_TIME,
-		.name = "period",
-		.offset = O(period_ns),
-		.def = "100ms",
-		.min = NS_PER_MS,
-		.max = 60 * NS_PER_S,
-		.arg = "TIME",
-		.help = "time between samples"},
+	ROW_DEVICES(O(devices)),
+	ROW_SENSORS(O(sensors)),
+	ROW_PERIOD(O(period_ns)),
 	{.type = OPT_UNIT,
 		.unit = UNIT_TIME,
 		.name = "idle",
@@ -162,11 +147,7 @@ static const struct opt table[] = {
 		.offset = O(output),
 		.help = "show the jobs' output on stderr"},
 	{.type = OPT_GROUP, .help = "How it is kept"},
-	{.type = OPT_TEXT,
-		.name = "db",
-		.offset = O(db),
-		.arg = "FILE",
-		.help = "database; default: WATTLAW_DB, else wattlaw.db"},
+	ROW_DB(O(db)),
 	{.type = OPT_FLAG,
 		.name = "json",
 		.offset = O(json),
