@@ -6,29 +6,7 @@
 #include "base/ini.h"
 #include "base/units.h"
 #include "sim/cluster.h"
-
-enum kind { K_COUNT, K_TIME_S, K_POWER_MW, K_SHARE, K_BYTES, K_BYTES_S };
-
-static const struct key {
-	const char *name;
-	enum kind kind;
-	size_t offset;
-	bool required;
-	double max;
-} keys[] = {
-	{"nodes", K_COUNT, offsetof(struct cluster, nodes), true, 1e6},
-	{"gpus_per_node", K_COUNT, offsetof(struct cluster, gpus_per_node), true, 64},
-	{"intra_bandwidth", K_BYTES_S, offsetof(struct cluster, intra_bytes_s), true, 1e15},
-	{"intra_latency", K_TIME_S, offsetof(struct cluster, intra_latency_s), false, 1},
-	{"inter_bandwidth", K_BYTES_S, offsetof(struct cluster, inter_bytes_s), true, 1e15},
-	{"inter_latency", K_TIME_S, offsetof(struct cluster, inter_latency_s), false, 1},
-	{"host_power", K_POWER_MW, offsetof(struct cluster, host_mw), false, 1e9},
-	{"overlap", K_SHARE, offsetof(struct cluster, overlap), false, 1},
-	{"bucket", K_BYTES, offsetof(struct cluster, bucket_bytes), false, 1e12},
-	{"board_spread", K_SHARE, offsetof(struct cluster, board_spread), false, 0.5},
-	{"noise", K_SHARE, offsetof(struct cluster, noise), false, 0.5},
-};
-#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
+#include "sim/field.h"
 
 /* "12GB/s" and, as networks are named, "25Gb/s" or "25Gbit/s". */
 static bool parse_rate(const char *text, double *out)
@@ -55,56 +33,42 @@ static bool parse_rate(const char *text, double *out)
 	return bytes > 0;
 }
 
-static enum status set_key(const struct ini *ini, const struct ini_entry *entry,
-	const struct key *k, struct cluster *c, struct err *e)
+static enum status set_rate(
+	const struct ini *ini, const struct ini_entry *en, void *at, struct err *e)
 {
-	static const enum unit units[] = {UNIT_NONE, UNIT_TIME, UNIT_POWER, UNIT_RATIO, UNIT_BYTES};
-	static const double scale[] = {1, 1e-9, 1, 1e-6, 1};
-	char *at = (char *)c + k->offset;
-	struct err why = ERR_INIT;
-	int64_t raw = 0;
 	double v;
 
-	if (k->kind == K_BYTES_S) {
-		if (!parse_rate(entry->value, &v))
-			return err_at(e, ini->file, entry->line, entry->value_col,
-				"'%.40s' is not a bandwidth; write it as 12GB/s or 25Gb/s",
-				entry->value);
-	} else {
-		if (unit_parse(units[k->kind], entry->value, &raw, &why))
-			return err_at(e, ini->file, entry->line, entry->value_col, "%s", why.msg);
-		v = (double)raw * scale[k->kind];
-	}
-	if (v < (k->kind == K_COUNT ? 1 : 0) || v > k->max)
-		return err_at(e, ini->file, entry->line, entry->value_col,
-			"'%s' is outside what '%s' can be", entry->value, k->name);
-	if (k->kind == K_COUNT)
-		*(int *)(void *)at = (int)raw;
-	else
-		memcpy(at, &v, sizeof(v));
+	if (!parse_rate(en->value, &v) || v > 1e15)
+		return err_at(e, ini->file, en->line, en->value_col,
+			"'%.40s' is not a bandwidth; write it as 12GB/s or 25Gb/s", en->value);
+	memcpy(at, &v, sizeof(v));
 	return ST_OK;
 }
 
-static enum status set_text(const struct ini *ini, struct ini_section *s, const char *key, char *to,
-	size_t size, bool required, struct err *e)
-{
-	struct ini_entry *entry = ini_get(s, key);
+#define C(KEY, KIND, UNIT, MEMBER, ...) FIELD(struct cluster, KEY, KIND, UNIT, MEMBER, __VA_ARGS__)
+#define RATE(KEY, MEMBER)               C(KEY, F_OWN, UNIT_NONE, MEMBER, .required = true, .own = set_rate)
 
-	if (!entry)
-		return required ? err_at(e, ini->file, s->line, 0, "[cluster %s] has no '%s'",
-					  s->arg, key)
-				: ST_OK;
-	if (strlen(entry->value) >= size)
-		return err_at(e, ini->file, entry->line, entry->value_col, "longer than %zu bytes",
-			size - 1);
-	memcpy(to, entry->value, strlen(entry->value) + 1);
-	return ST_OK;
-}
+static const struct field fields[] = {
+	C("gpu", F_TEXT, UNIT_NONE, device, .required = true),
+	C("source", F_TEXT, UNIT_NONE, source, .required = false),
+	C("nodes", F_INT, UNIT_NONE, nodes, .required = true, .min = 1, .max = 1e6),
+	C("gpus_per_node", F_INT, UNIT_NONE, gpus_per_node, .required = true, .min = 1, .max = 64),
+	RATE("intra_bandwidth", intra_bytes_s),
+	C("intra_latency", D_UNIT, UNIT_TIME, intra_latency_s, .max = 1),
+	RATE("inter_bandwidth", inter_bytes_s),
+	C("inter_latency", D_UNIT, UNIT_TIME, inter_latency_s, .max = 1),
+	C("host_power", D_UNIT, UNIT_POWER, host_mw, .max = 1e9),
+	C("overlap", D_UNIT, UNIT_RATIO, overlap, .max = 1),
+	C("bucket", D_UNIT, UNIT_BYTES, bucket_bytes, .max = 1e12),
+	C("board_spread", D_UNIT, UNIT_RATIO, board_spread, .max = 0.5),
+	C("noise", D_UNIT, UNIT_RATIO, noise, .max = 0.5),
+};
+#define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
 
 static enum status from_ini(struct ini *ini, struct cluster *c, struct err *e)
 {
 	static const char *const sections[] = {"cluster"};
-	const char *known[N_KEYS + 2] = {"gpu", "source"};
+	const char *known[N_FIELDS];
 	struct ini_section *s = ini_section(ini, "cluster", 0);
 	struct ini_entry *gpu;
 	struct err why = ERR_INIT;
@@ -119,22 +83,11 @@ static enum status from_ini(struct ini *ini, struct cluster *c, struct err *e)
 		return err_at(
 			e, ini->file, s ? s->line : 0, 0, "expected a section [cluster NAME]");
 	memcpy(c->name, s->arg, strlen(s->arg) + 1);
-	for (size_t i = 0; i < N_KEYS && !st; i++) {
-		struct ini_entry *entry = ini_get(s, keys[i].name);
-
-		known[i + 2] = keys[i].name;
-		if (entry)
-			st = set_key(ini, entry, &keys[i], c, e);
-		else if (keys[i].required)
-			st = err_at(e, ini->file, s->line, 0, "[cluster %s] has no '%s'", s->arg,
-				keys[i].name);
-	}
+	st = fields_set(ini, s, fields, N_FIELDS, c, e);
+	for (size_t i = 0; i < N_FIELDS; i++)
+		known[i] = fields[i].key;
 	if (!st)
-		st = set_text(ini, s, "gpu", c->device, sizeof(c->device), true, e);
-	if (!st)
-		st = set_text(ini, s, "source", c->source, sizeof(c->source), false, e);
-	if (!st)
-		st = ini_reject_unused(ini, known, N_KEYS + 2, e);
+		st = ini_reject_unused(ini, known, N_FIELDS, e);
 	if (st)
 		return st;
 	gpu = ini_get(s, "gpu");

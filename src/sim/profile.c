@@ -4,124 +4,31 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/units.h"
+#include "sim/field.h"
 
 extern const struct embed sim_gpu_files[];
 extern const struct embed sim_workload_files[];
 
-/* A key of a profile: where its value goes. Kinds D_* are kept as double. */
-enum field_kind {
-	F_TEXT,
-	F_INT,
-	F_I64,
-	D_PLAIN,
-	D_UNIT,
-	D_RATIO,
-	F_CC,
-	F_CLOCKS,
-	F_POWER_KIND,
-	F_YES
-};
-
-struct field {
-	const char *key;
-	enum field_kind kind;
-	enum unit unit;
-	size_t offset, size; /* size of a text */
-	bool required;
-};
-
-#define G(key, kind, unit, member, req)                                                            \
-	{                                                                                          \
-		key, kind, unit, offsetof(struct gpu_profile, member),                             \
-			sizeof(((struct gpu_profile *)0)->member), req                             \
-	}
-
-static const struct field gpu_fields[] = {
-	G("model", F_TEXT, UNIT_NONE, model, true),
-	G("compute_capability", F_CC, UNIT_NONE, cc_major, true),
-	G("cores", F_INT, UNIT_NONE, cores, true),
-	G("multiprocessors", F_INT, UNIT_NONE, sms, true),
-	G("memory", F_I64, UNIT_BYTES, mem_bytes, true),
-	G("clock_min", F_I64, UNIT_FREQ, clock_min_khz, true),
-	G("clock_max", F_I64, UNIT_FREQ, clock_max_khz, true),
-	G("clock_step", F_I64, UNIT_FREQ, clock_step_khz, true),
-	G("memory_clocks", F_CLOCKS, UNIT_FREQ, mem_clock_khz, true),
-	G("idle_power", D_UNIT, UNIT_POWER, idle_mw, true),
-	G("wait_power", D_UNIT, UNIT_POWER, wait_mw, true),
-	G("static_power", D_UNIT, UNIT_POWER, static_mw, true),
-	G("memory_power", D_UNIT, UNIT_POWER, mem_mw, false),
-	G("voltage_floor", D_RATIO, UNIT_RATIO, v_floor, true),
-	G("voltage_knee", D_RATIO, UNIT_RATIO, x_knee, true),
-	G("limit_min", F_I64, UNIT_POWER, limit_min_mw, true),
-	G("limit_max", F_I64, UNIT_POWER, limit_max_mw, true),
-	G("limit_default", F_I64, UNIT_POWER, limit_def_mw, true),
-	G("cap_floor", D_RATIO, UNIT_RATIO, cap_floor, true),
-	G("cap_lag", F_I64, UNIT_TIME, cap_lag_ns, true),
-	G("ambient", D_UNIT, UNIT_TEMP, ambient_c, true),
-	G("thermal_resistance", D_PLAIN, UNIT_NONE, r_c_per_w, true),
-	G("thermal_time", F_I64, UNIT_TIME, thermal_ns, true),
-	G("slowdown_temp", D_UNIT, UNIT_TEMP, slow_c, true),
-	G("hw_slowdown_temp", D_UNIT, UNIT_TEMP, hw_slow_c, true),
-	G("shutdown_temp", D_UNIT, UNIT_TEMP, shutdown_c, true),
-	G("power_kind", F_POWER_KIND, UNIT_NONE, power_kind, true),
-	G("power_refresh", F_I64, UNIT_TIME, power_refresh_ns, true),
-	G("power_window", F_I64, UNIT_TIME, power_window_ns, true),
-	G("average_window", F_I64, UNIT_TIME, average_window_ns, false),
-	G("counter_refresh", F_I64, UNIT_TIME, counter_refresh_ns, false),
-	G("gain", D_RATIO, UNIT_RATIO, gain, false),
-	G("noise", D_RATIO, UNIT_RATIO, noise, false),
-	G("tflops", D_PLAIN, UNIT_NONE, tflops, true),
-	G("bandwidth", D_PLAIN, UNIT_NONE, gbytes_s, true),
-	G("mig", F_YES, UNIT_NONE, mig, false),
-};
-
-#define W(key, kind, unit, member, req)                                                            \
-	{                                                                                          \
-		key, kind, unit, offsetof(struct workload, member),                                \
-			sizeof(((struct workload *)0)->member), req                                \
-	}
-
-static const struct field workload_fields[] = {
-	W("domain", F_TEXT, UNIT_NONE, domain, true),
-	W("task", F_TEXT, UNIT_NONE, task, true),
-	W("source", F_TEXT, UNIT_NONE, source, true),
-	W("estimated", F_YES, UNIT_NONE, estimated, false),
-	W("batch", F_I64, UNIT_NONE, batch, true),
-	W("gradient_bytes", F_I64, UNIT_BYTES, gradient_bytes, true),
-	W("loader_time", D_UNIT, UNIT_TIME, loader_s, false),
-	W("noise", D_RATIO, UNIT_RATIO, noise, false),
-};
-
-#define L(key, kind, unit, member, req)                                                            \
-	{                                                                                          \
-		key, kind, unit, offsetof(struct gpu_load, member), 8, req                         \
-	}
-
-static const struct field load_fields[] = {
-	L("step_time", D_UNIT, UNIT_TIME, step_s, true),
-	L("host_share", D_RATIO, UNIT_RATIO, host_share, false),
-	L("clock_share", D_RATIO, UNIT_RATIO, clock_share, true),
-	L("memory_share", D_RATIO, UNIT_RATIO, mem_share, false),
-	L("dynamic_power", D_UNIT, UNIT_POWER, dyn_mw, true),
-	L("spread", D_RATIO, UNIT_RATIO, spread, false),
-};
-
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))
 
-static enum status set_text(const struct ini *ini, const struct ini_entry *en,
-	const struct field *f, void *at, struct err *e)
+static enum status set_cc(
+	const struct ini *ini, const struct ini_entry *en, void *profile, struct err *e)
 {
-	if (strlen(en->value) >= f->size)
+	struct gpu_profile *p = profile;
+	const char *v = en->value;
+
+	if (strlen(v) != 3 || v[0] < '1' || v[0] > '9' || v[1] != '.' || v[2] < '0' || v[2] > '9')
 		return err_at(e, ini->file, en->line, en->value_col,
-			"'%s' is longer than %zu characters", f->key, f->size - 1);
-	memcpy(at, en->value, strlen(en->value) + 1);
+			"'%s' is not a compute capability such as 7.0", v);
+	p->cc_major = v[0] - '0';
+	p->cc_minor = v[2] - '0';
 	return ST_OK;
 }
 
 static enum status set_clocks(
-	const struct ini *ini, const struct ini_entry *en, struct gpu_profile *p, struct err *e)
+	const struct ini *ini, const struct ini_entry *en, void *profile, struct err *e)
 {
+	struct gpu_profile *p = profile;
 	struct ini_list l;
 	enum status st = ini_list(ini, en, &l, e);
 
@@ -145,126 +52,89 @@ static enum status set_clocks(
 	return st;
 }
 
-int64_t profile_bound(enum unit u)
+static enum status set_power_kind(
+	const struct ini *ini, const struct ini_entry *en, void *profile, struct err *e)
 {
-	switch (u) {
-	case UNIT_POWER:
-		return 1000000000;
-	case UNIT_TIME:
-		return INT64_C(8640000000000000);
-	case UNIT_FREQ:
-		return 100000000;
-	case UNIT_TEMP:
-		return 1000000;
-	case UNIT_ENERGY:
-		return INT64_C(1000000000000000000);
-	case UNIT_RATIO:
-		return 2000000;
-	default:
-		return INT64_MAX;
-	}
-}
+	struct gpu_profile *p = profile;
 
-static enum status set_number(const struct ini *ini, const struct ini_entry *en,
-	const struct field *f, void *at, struct err *e)
-{
-	struct err why = ERR_INIT;
-	double d;
-	int64_t v;
-
-	if (f->kind == D_PLAIN) {
-		if (!str_to_double(en->value, &d) || d < 0 || d > 1e9)
-			return err_at(e, ini->file, en->line, en->value_col,
-				"'%s' is not a number between 0 and 1e9", en->value);
-		memcpy(at, &d, sizeof(d));
-		return ST_OK;
-	}
-	if (unit_parse(f->unit, en->value, &v, &why))
-		return err_at(e, ini->file, en->line, en->value_col, "%s", why.msg);
-	if (v < 0)
-		return err_at(
-			e, ini->file, en->line, en->value_col, "'%s' must not be negative", f->key);
-	if (v > profile_bound(f->unit))
-		return err_at(e, ini->file, en->line, en->value_col, "'%s' is too large", f->key);
-	switch (f->kind) {
-	case F_INT:
-		if (v > INT32_MAX)
-			return err_at(
-				e, ini->file, en->line, en->value_col, "'%s' is too large", f->key);
-		*(int *)at = (int)v;
-		break;
-	case D_RATIO:
-		d = (double)v / 1e6;
-		memcpy(at, &d, sizeof(d));
-		break;
-	case D_UNIT:
-		d = f->unit == UNIT_TIME   ? (double)v / 1e9
-		    : f->unit == UNIT_TEMP ? (double)v / 1e3
-					   : (double)v;
-		memcpy(at, &d, sizeof(d));
-		break;
-	default:
-		memcpy(at, &v, sizeof(v));
-	}
+	if (strcmp(en->value, "instant") && strcmp(en->value, "average"))
+		return err_at(e, ini->file, en->line, en->value_col,
+			"'%s' must be instant or average", en->value);
+	p->power_kind = strcmp(en->value, "average") ? GPU_POWER_INSTANT : GPU_POWER_AVERAGE;
 	return ST_OK;
 }
 
-static enum status set_field(const struct ini *ini, const struct ini_entry *en,
-	const struct field *f, void *base, struct err *e)
-{
-	void *at = (char *)base + f->offset;
-	struct gpu_profile *p = base;
-
-	switch (f->kind) {
-	case F_TEXT:
-		return set_text(ini, en, f, at, e);
-	case F_CC: {
-		const char *v = en->value;
-
-		if (strlen(v) != 3 || v[0] < '1' || v[0] > '9' || v[1] != '.' || v[2] < '0' ||
-			v[2] > '9')
-			return err_at(e, ini->file, en->line, en->value_col,
-				"'%s' is not a compute capability such as 7.0", v);
-		p->cc_major = v[0] - '0';
-		p->cc_minor = v[2] - '0';
-		return ST_OK;
+#define OWN(KEY, SET)                                                                              \
+	{                                                                                          \
+		.key = KEY, .kind = F_OWN, .required = true, .own = SET                            \
 	}
-	case F_CLOCKS:
-		return set_clocks(ini, en, p, e);
-	case F_POWER_KIND:
-		if (strcmp(en->value, "instant") && strcmp(en->value, "average"))
-			return err_at(e, ini->file, en->line, en->value_col,
-				"'%s' must be instant or average", en->value);
-		p->power_kind =
-			strcmp(en->value, "average") ? GPU_POWER_INSTANT : GPU_POWER_AVERAGE;
-		return ST_OK;
-	case F_YES:
-		if (strcmp(en->value, "yes") && strcmp(en->value, "no"))
-			return err_at(e, ini->file, en->line, en->value_col,
-				"'%s' must be yes or no", en->value);
-		*(bool *)at = !strcmp(en->value, "yes");
-		return ST_OK;
-	default:
-		return set_number(ini, en, f, at, e);
-	}
-}
+#define G(key, kind, unit, member, req)                                                            \
+	FIELD(struct gpu_profile, key, kind, unit, member, .required = req)
 
-static enum status set_fields(const struct ini *ini, struct ini_section *s,
-	const struct field *fields, size_t n, void *base, struct err *e)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct ini_entry *en = ini_get(s, fields[i].key);
-		enum status st;
+static const struct field gpu_fields[] = {
+	G("model", F_TEXT, UNIT_NONE, model, true),
+	OWN("compute_capability", set_cc),
+	G("cores", F_INT, UNIT_NONE, cores, true),
+	G("multiprocessors", F_INT, UNIT_NONE, sms, true),
+	G("memory", F_I64, UNIT_BYTES, mem_bytes, true),
+	G("clock_min", F_I64, UNIT_FREQ, clock_min_khz, true),
+	G("clock_max", F_I64, UNIT_FREQ, clock_max_khz, true),
+	G("clock_step", F_I64, UNIT_FREQ, clock_step_khz, true),
+	OWN("memory_clocks", set_clocks),
+	G("idle_power", D_UNIT, UNIT_POWER, idle_mw, true),
+	G("wait_power", D_UNIT, UNIT_POWER, wait_mw, true),
+	G("static_power", D_UNIT, UNIT_POWER, static_mw, true),
+	G("memory_power", D_UNIT, UNIT_POWER, mem_mw, false),
+	G("voltage_floor", D_UNIT, UNIT_RATIO, v_floor, true),
+	G("voltage_knee", D_UNIT, UNIT_RATIO, x_knee, true),
+	G("limit_min", F_I64, UNIT_POWER, limit_min_mw, true),
+	G("limit_max", F_I64, UNIT_POWER, limit_max_mw, true),
+	G("limit_default", F_I64, UNIT_POWER, limit_def_mw, true),
+	G("cap_floor", D_UNIT, UNIT_RATIO, cap_floor, true),
+	G("cap_lag", F_I64, UNIT_TIME, cap_lag_ns, true),
+	G("ambient", D_UNIT, UNIT_TEMP, ambient_c, true),
+	G("thermal_resistance", D_PLAIN, UNIT_NONE, r_c_per_w, true),
+	G("thermal_time", F_I64, UNIT_TIME, thermal_ns, true),
+	G("slowdown_temp", D_UNIT, UNIT_TEMP, slow_c, true),
+	G("hw_slowdown_temp", D_UNIT, UNIT_TEMP, hw_slow_c, true),
+	G("shutdown_temp", D_UNIT, UNIT_TEMP, shutdown_c, true),
+	OWN("power_kind", set_power_kind),
+	G("power_refresh", F_I64, UNIT_TIME, power_refresh_ns, true),
+	G("power_window", F_I64, UNIT_TIME, power_window_ns, true),
+	G("average_window", F_I64, UNIT_TIME, average_window_ns, false),
+	G("counter_refresh", F_I64, UNIT_TIME, counter_refresh_ns, false),
+	G("gain", D_UNIT, UNIT_RATIO, gain, false),
+	G("noise", D_UNIT, UNIT_RATIO, noise, false),
+	G("tflops", D_PLAIN, UNIT_NONE, tflops, true),
+	G("bandwidth", D_PLAIN, UNIT_NONE, gbytes_s, true),
+	G("mig", F_YES, UNIT_NONE, mig, false),
+};
 
-		if (!en && fields[i].required)
-			return err_at(e, ini->file, s->line, 1, "[%s %s] lacks '%s'", s->name,
-				s->arg, fields[i].key);
-		st = en ? set_field(ini, en, &fields[i], base, e) : ST_OK;
-		if (st)
-			return st;
-	}
-	return ST_OK;
-}
+#define W(key, kind, unit, member, req)                                                            \
+	FIELD(struct workload, key, kind, unit, member, .required = req)
+
+static const struct field workload_fields[] = {
+	W("domain", F_TEXT, UNIT_NONE, domain, true),
+	W("task", F_TEXT, UNIT_NONE, task, true),
+	W("source", F_TEXT, UNIT_NONE, source, true),
+	W("estimated", F_YES, UNIT_NONE, estimated, false),
+	W("batch", F_I64, UNIT_NONE, batch, true),
+	W("gradient_bytes", F_I64, UNIT_BYTES, gradient_bytes, true),
+	W("loader_time", D_UNIT, UNIT_TIME, loader_s, false),
+	W("noise", D_UNIT, UNIT_RATIO, noise, false),
+};
+
+#define L(key, kind, unit, member, req)                                                            \
+	FIELD(struct gpu_load, key, kind, unit, member, .required = req)
+
+static const struct field load_fields[] = {
+	L("step_time", D_UNIT, UNIT_TIME, step_s, true),
+	L("host_share", D_UNIT, UNIT_RATIO, host_share, false),
+	L("clock_share", D_UNIT, UNIT_RATIO, clock_share, true),
+	L("memory_share", D_UNIT, UNIT_RATIO, mem_share, false),
+	L("dynamic_power", D_UNIT, UNIT_POWER, dyn_mw, true),
+	L("spread", D_UNIT, UNIT_RATIO, spread, false),
+};
 
 static enum status reject_unused(const struct ini *ini, struct err *e)
 {
@@ -329,7 +199,7 @@ static enum status gpu_from_ini(struct ini *ini, struct gpu_profile *out, struct
 		return err_at(e, ini->file, 1, 1, "no [gpu NAME] section: not a device profile");
 	st = copy_name(ini, s, out->name, sizeof(out->name), e);
 	if (!st)
-		st = set_fields(ini, s, gpu_fields, N_OF(gpu_fields), out, e);
+		st = fields_set(ini, s, gpu_fields, N_OF(gpu_fields), out, e);
 	if (!st)
 		st = check_gpu(ini, s, out, e);
 	return st ? st : reject_unused(ini, e);
@@ -346,7 +216,7 @@ static enum status workload_from_ini(struct ini *ini, struct workload *w, struct
 			e, ini->file, 1, 1, "no [workload NAME] section: not a workload profile");
 	st = copy_name(ini, s, w->name, sizeof(w->name), e);
 	if (!st)
-		st = set_fields(ini, s, workload_fields, N_OF(workload_fields), w, e);
+		st = fields_set(ini, s, workload_fields, N_OF(workload_fields), w, e);
 	for (size_t i = 0; !st && (on = ini_section(ini, "on", i)); i++) {
 		struct gpu_load *l;
 
@@ -357,7 +227,7 @@ static enum status workload_from_ini(struct ini *ini, struct workload *w, struct
 		l = &w->loads[w->n_loads++].load;
 		l->kind = LOAD_WORK;
 		if (!st)
-			st = set_fields(ini, on, load_fields, N_OF(load_fields), l, e);
+			st = fields_set(ini, on, load_fields, N_OF(load_fields), l, e);
 		if (!st && (l->step_s <= 0 || l->clock_share + l->mem_share > 1.000001 ||
 				   l->host_share > 1 || l->spread > 1))
 			st = err_at(e, ini->file, on->line, 1,

@@ -53,10 +53,6 @@ enum status profile_gpu_text(
 enum status profile_workload_text(
 	const char *file, const char *text, size_t len, struct workload *out, struct err *e);
 
-/* The largest quantity that makes sense in profiles and scenarios (1 MW, 100 days, 100 GHz, 1000
- * degC, 1e12 J); beyond it sums would overflow. */
-int64_t profile_bound(enum unit u);
-
 /* Names of the built-ins, one a line. */
 void profile_list(struct str *out, bool workloads);
 

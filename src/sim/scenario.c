@@ -145,7 +145,7 @@ enum status scenario_unit(const struct at *a, enum unit u, const char *text, int
 		return scenario_bad(a, "%s", why.msg);
 	if (*out < 0)
 		return scenario_bad(a, "'%s' must not be negative", text);
-	if (*out > profile_bound(u))
+	if (*out > field_bound(u))
 		return scenario_bad(a, "'%s' is too large", text);
 	return ST_OK;
 }

@@ -10,43 +10,44 @@
 
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))
 
-enum key_kind { K_I64, K_F64, K_RATIO, K_TEXT, K_SET };
+static enum status set_obeyed(
+	const struct ini *ini, const struct ini_entry *en, void *at, struct err *e)
+{
+	if (strcmp(en->value, "normal") && strcmp(en->value, "ignored"))
+		return err_at(e, ini->file, en->line, en->value_col,
+			"'%s' must be normal or ignored", en->value);
+	*(int32_t *)at = strcmp(en->value, "normal") ? SET_IGNORED : SET_NORMAL;
+	return ST_OK;
+}
 
 #define C(key, kind, unit, member)                                                                 \
-	{                                                                                          \
-		key, kind, unit, offsetof(struct sim_gpu_cfg, member),                             \
-			sizeof(((struct sim_gpu_cfg *)0)->member)                                  \
-	}
+	FIELD(struct sim_gpu_cfg, key, kind, unit, member, .required = false)
+#define SET(key, member) FIELD(struct sim_gpu_cfg, key, F_OWN, UNIT_NONE, member, .own = set_obeyed)
 
-static const struct {
-	const char *key;
-	enum key_kind kind;
-	enum unit unit;
-	size_t offset, size;
-} keys[] = {
-	C("name", K_TEXT, UNIT_NONE, prof.model),
-	C("uuid", K_TEXT, UNIT_NONE, uuid),
-	C("limit_min", K_I64, UNIT_POWER, prof.limit_min_mw),
-	C("limit_max", K_I64, UNIT_POWER, prof.limit_max_mw),
-	C("limit_default", K_I64, UNIT_POWER, prof.limit_def_mw),
-	C("power_limit", K_I64, UNIT_POWER, limit_mw),
-	C("limit_clamp", K_I64, UNIT_POWER, clamp_mw),
-	C("clock_clamp", K_I64, UNIT_FREQ, clock_clamp_khz),
-	C("limit_set", K_SET, UNIT_NONE, limit_set),
-	C("clock_set", K_SET, UNIT_NONE, clock_set),
-	C("counter_refresh", K_I64, UNIT_TIME, prof.counter_refresh_ns),
-	C("counter_start", K_I64, UNIT_ENERGY, counter_start_uj),
-	C("counter_wrap", K_I64, UNIT_ENERGY, counter_wrap_uj),
-	C("power_refresh", K_I64, UNIT_TIME, prof.power_refresh_ns),
-	C("power_window", K_I64, UNIT_TIME, prof.power_window_ns),
-	C("average_window", K_I64, UNIT_TIME, prof.average_window_ns),
-	C("cap_lag", K_I64, UNIT_TIME, prof.cap_lag_ns),
-	C("idle_power", K_F64, UNIT_POWER, prof.idle_mw),
-	C("ambient", K_F64, UNIT_TEMP, prof.ambient_c),
-	C("gain", K_RATIO, UNIT_RATIO, prof.gain),
-	C("noise", K_RATIO, UNIT_RATIO, prof.noise),
-	C("util", K_RATIO, UNIT_RATIO, util),
-	C("memory_used", K_I64, UNIT_BYTES, mem_used),
+static const struct field keys[] = {
+	C("name", F_TEXT, UNIT_NONE, prof.model),
+	C("uuid", F_TEXT, UNIT_NONE, uuid),
+	C("limit_min", F_I64, UNIT_POWER, prof.limit_min_mw),
+	C("limit_max", F_I64, UNIT_POWER, prof.limit_max_mw),
+	C("limit_default", F_I64, UNIT_POWER, prof.limit_def_mw),
+	C("power_limit", F_I64, UNIT_POWER, limit_mw),
+	C("limit_clamp", F_I64, UNIT_POWER, clamp_mw),
+	C("clock_clamp", F_I64, UNIT_FREQ, clock_clamp_khz),
+	SET("limit_set", limit_set),
+	SET("clock_set", clock_set),
+	C("counter_refresh", F_I64, UNIT_TIME, prof.counter_refresh_ns),
+	C("counter_start", F_I64, UNIT_ENERGY, counter_start_uj),
+	C("counter_wrap", F_I64, UNIT_ENERGY, counter_wrap_uj),
+	C("power_refresh", F_I64, UNIT_TIME, prof.power_refresh_ns),
+	C("power_window", F_I64, UNIT_TIME, prof.power_window_ns),
+	C("average_window", F_I64, UNIT_TIME, prof.average_window_ns),
+	C("cap_lag", F_I64, UNIT_TIME, prof.cap_lag_ns),
+	C("idle_power", D_UNIT, UNIT_POWER, prof.idle_mw),
+	C("ambient", D_UNIT, UNIT_TEMP, prof.ambient_c),
+	C("gain", D_UNIT, UNIT_RATIO, prof.gain),
+	C("noise", D_UNIT, UNIT_RATIO, prof.noise),
+	C("util", D_UNIT, UNIT_RATIO, util),
+	C("memory_used", F_I64, UNIT_BYTES, mem_used),
 };
 
 static enum status parse_pci(
@@ -123,7 +124,7 @@ static enum status parse_square(
 		return err_at(e, ini->file, en->line, en->value_col, "%s", why.msg);
 	if (g->sq_period_ns < 1000000 || g->sq_period_ns > INT64_C(1000000000000) || duty < 0 ||
 		duty > 1000000 || g->sq_hi_mw < 0 || g->sq_lo_mw < 0 ||
-		g->sq_hi_mw > profile_bound(UNIT_POWER) || g->sq_lo_mw > profile_bound(UNIT_POWER))
+		g->sq_hi_mw > field_bound(UNIT_POWER) || g->sq_lo_mw > field_bound(UNIT_POWER))
 		return err_at(e, ini->file, en->line, en->value_col,
 			"the period must lie between 1ms and 1000s, the duty between 0%% and "
 			"100%%");
@@ -150,50 +151,6 @@ static enum status check_gpu(const struct sim_gpu_cfg *g, const struct ini *ini,
 	else if (!g->uuid[0])
 		what = "a device needs a UUID";
 	return what ? err_at(e, ini->file, en->line, en->value_col, "%s", what) : ST_OK;
-}
-
-static enum status set_key(struct sim_gpu_cfg *g, const struct ini *ini, const struct ini_entry *en,
-	size_t k, struct err *e)
-{
-	void *at = (char *)g + keys[k].offset;
-	struct err why = ERR_INIT;
-	int64_t v;
-	double d;
-
-	if (keys[k].kind == K_TEXT) {
-		if (strlen(en->value) >= keys[k].size)
-			return err_at(e, ini->file, en->line, en->value_col,
-				"longer than %zu characters", keys[k].size - 1);
-		strcpy(at, en->value);
-		return ST_OK;
-	}
-	if (keys[k].kind == K_SET) {
-		if (strcmp(en->value, "normal") && strcmp(en->value, "ignored"))
-			return err_at(e, ini->file, en->line, en->value_col,
-				"'%s' must be normal or ignored", en->value);
-		*(int32_t *)at = strcmp(en->value, "normal") ? SET_IGNORED : SET_NORMAL;
-		return ST_OK;
-	}
-	if (unit_parse(keys[k].unit, en->value, &v, &why))
-		return err_at(e, ini->file, en->line, en->value_col, "%s", why.msg);
-	if (v < 0)
-		return err_at(e, ini->file, en->line, en->value_col, "'%s' must not be negative",
-			en->key);
-	if (v > profile_bound(keys[k].unit))
-		return err_at(e, ini->file, en->line, en->value_col, "'%s' is too large", en->key);
-	switch (keys[k].kind) {
-	case K_RATIO:
-		d = (double)v / 1e6;
-		memcpy(at, &d, sizeof(d));
-		break;
-	case K_F64:
-		d = keys[k].unit == UNIT_TEMP ? (double)v / 1e3 : (double)v;
-		memcpy(at, &d, sizeof(d));
-		break;
-	default:
-		memcpy(at, &v, sizeof(v));
-	}
-	return ST_OK;
 }
 
 enum status scenario_gpu_entry(
@@ -224,7 +181,7 @@ enum status scenario_gpu_entry(
 		names[k] = keys[k].key;
 		if (strcmp(keys[k].key, en->key))
 			continue;
-		st = set_key(g, ini, en, k, e);
+		st = field_set(ini, en, &keys[k], g, e);
 		return st ? st : check_gpu(g, ini, en, e);
 	}
 	names[N_OF(keys)] = "profile";

@@ -4,6 +4,7 @@
 
 #include "base/ini.h"
 #include "base/units.h"
+#include "sim/field.h"
 #include "sim/scenario.h"
 
 /* Where a value stands, for messages. */
@@ -15,7 +16,7 @@ struct at {
 
 /* ST_INVALID at that place; `what` is a format with one %s, for value. */
 enum status scenario_bad(const struct at *a, const char *what, const char *value);
-/* A quantity between 0 and profile_bound. */
+/* A quantity between 0 and field_bound. */
 enum status scenario_unit(const struct at *a, enum unit u, const char *text, int64_t *out);
 /* "nvmlX" or "field N" into f->call or f->field. */
 enum status scenario_find_call(const struct at *a, const char *name, struct sim_fault *f);
