@@ -80,20 +80,17 @@ static bool centred(
 
 /* A mean and a covariance of few curves are themselves uncertain: Student's t, as for a prediction
  * from a sample, less the degrees of freedom that the probes have taken (the trace of the ridge
- * regression's hat matrix; Hastie and Tibshirani 1990). */
-static double few_curves(unsigned n, double cov[LA_MAX][LA_MAX], double noise, unsigned used)
+ * regression's hat matrix; Hastie and Tibshirani 1990). ridge: the Cholesky factor of cov + noise.
+ */
+static double few_curves(
+	unsigned n, double cov[LA_MAX][LA_MAX], double ridge[LA_MAX][LA_MAX], unsigned used)
 {
-	double ridge[LA_MAX][LA_MAX], inv[LA_MAX][LA_MAX] = {{0}}, taken = 1;
+	double taken = 1, hat[LA_MAX];
 
-	for (unsigned i = 0; i < n; i++)
-		for (unsigned j = 0; j < n; j++)
-			ridge[i][j] = cov[i][j] + (i == j ? noise : 0);
-	if (!la_invert_spd(n, ridge, inv))
-		taken += n;
-	else
-		for (unsigned i = 0; i < n; i++)
-			for (unsigned j = 0; j < n; j++)
-				taken += cov[i][j] * inv[j][i];
+	for (unsigned i = 0; i < n; i++) {
+		la_cholesky_solve(n, LA_MAX, ridge[0], cov[i], hat);
+		taken += hat[i];
+	}
 	return sqrt(1 + 1.0 / used) *
 	       stat_t_quantile(0.95, (unsigned)fmax(1, floor(used - taken))) /
 	       stat_normal_quantile(0.95);
@@ -136,8 +133,9 @@ double prior_log(const struct prior *p, const struct series *s, double x, double
 	}
 	for (unsigned i = 0; i < n; i++)
 		rhs[i] = cov[i][n];
-	if (!la_solve_spd(n, a, rhs, w))
+	if (!la_cholesky(n, LA_MAX, a[0]))
 		return NAN;
+	la_cholesky_solve(n, LA_MAX, a[0], rhs, w);
 	out = level + mu[n];
 	var = cov[n][n] + noise;
 	for (unsigned i = 0; i < n; i++) {
@@ -145,6 +143,6 @@ double prior_log(const struct prior *p, const struct series *s, double x, double
 		var -= w[i] * cov[i][n];
 	}
 	if (sd)
-		*sd = sqrt(fmax(var, noise)) * few_curves(n, cov, noise, used);
+		*sd = sqrt(fmax(var, noise)) * few_curves(n, cov, a, used);
 	return out;
 }
