@@ -254,7 +254,7 @@ static void group_head(const struct law_group *g, struct str *out)
 	str_addf(out, ": per %s, %s", g->work_unit, g->label);
 	if (g->source && strcmp(g->label, "measured"))
 		str_addf(out, " [%s]", g->source);
-	str_addf(out, ", %zu runs\n", g->n);
+	str_addf(out, ", %zu run%s\n", g->n, g->n == 1 ? "" : "s");
 }
 
 static void print_text(
@@ -298,7 +298,8 @@ static void print_text(
 	if (last)
 		fit_joint(last, out);
 	if (!any)
-		str_add(out, "\nNo factor takes two values: nothing to fit.\n");
+		str_add(out, "\nNo factor (workers, power_limit, clock_max, cpu_rate) takes two "
+			     "values: nothing to fit.\n");
 	str_addc(out, '\n');
 	if (hidden)
 		str_addf(out,

@@ -86,7 +86,7 @@ static void head(const struct question *q, const struct reply *r, struct str *ou
 		str_addf(out, ", %s", g->where);
 	str_add(out, " at ");
 	setting_line(q->x, out);
-	str_addf(out, ": %s, from %zu runs", g->label, g->n);
+	str_addf(out, ": %s, from %zu run%s", g->label, g->n, g->n == 1 ? "" : "s");
 	if (r->model && r->model->scaling != SCALING_UNKNOWN)
 		str_addf(out, ", %s scaling", scaling_name(r->model->scaling));
 	str_addc(out, '\n');

@@ -299,11 +299,13 @@ static void print_knob(const struct knob_view *v)
 	printf("    sets   %s", knob_info(v->knob)->name);
 	if (v->range_st != ST_OK)
 		printf(", range %s", status_name(v->range_st));
+	else if (v->range.min > 0 && v->range.min == v->range.max)
+		printf(" to nothing but %s", unit_format(u, v->range.min, a, sizeof(a)));
 	else
 		printf(" from %s to %s",
 			v->range.min > 0 ? unit_format(u, v->range.min, a, sizeof(a)) : "?",
 			v->range.max > 0 ? unit_format(u, v->range.max, b, sizeof(b)) : "?");
-	if (v->range.n_grid)
+	if (v->range.n_grid > 1)
 		printf(" in %zu steps", v->range.n_grid);
 	if (v->now_st == ST_OK && v->now.hi < 0)
 		printf("; no limit now");

@@ -316,7 +316,8 @@ static enum status fit_all(struct model *m, struct obs *o, size_t n, struct err 
 	if (m->n_series == 0)
 		return err_set(e, ST_RANGE,
 			varying ? "nothing that was asked for varies or was measured"
-				: "all %zu runs have one setting: a law needs a factor that takes "
+				: "all runs (%zu) have one setting: a law needs a factor that "
+				  "takes "
 				  "two values",
 			n);
 	if (varying < 2)
