@@ -17,7 +17,7 @@ static int facts_of(const struct model *m, int size, struct facts *out, struct f
 {
 	struct model_cfg cfg = m->size[size].cfg;
 	struct data_spec spec = {.kind = m->data, .seed = 1};
-	struct params *ps = params_new(&backend_reference, DT_F32);
+	struct params *ps = params_new(&backend_reference);
 	struct op_ctx ctx = {0};
 	struct arena arena = {0};
 	struct net *n = ps ? net_new(&backend_reference, ps, &ctx, &arena, true) : NULL;

@@ -294,7 +294,7 @@ int trainer_load(struct trainer *t, struct fault *f)
 		.bf16 = !strcmp(o->precision, "bf16"),
 		.comm = &t->comm,
 		.loss_scale = 1};
-	t->ps = params_new(t->be, DT_F32);
+	t->ps = params_new(t->be);
 	if (!t->ps)
 		return fault_set(f, "out of memory");
 	if (first_net(t, f) || (o->resume && resume(t, f)))

@@ -111,7 +111,7 @@ static void energies(const struct model *m, const struct molecule *mol, int64_t 
 	struct arena arena = {0};
 	struct batch b = {.n_samples = n, .n_global = n};
 	struct fault f = {0};
-	struct params *ps = params_new(&backend_reference, DT_F32);
+	struct params *ps = params_new(&backend_reference);
 	struct net *net = net_new(&backend_reference, ps, &ctx, &arena, false);
 	struct data d;
 

@@ -19,7 +19,7 @@ static bool radial_basis(double d, float *out)
 	struct arena arena = {0};
 	struct batch b = {.n_samples = 1, .n_global = 1};
 	struct fault f = {0};
-	struct params *ps = params_new(&backend_reference, DT_F32);
+	struct params *ps = params_new(&backend_reference);
 	struct net *net = net_new(&backend_reference, ps, &ctx, &arena, false);
 
 	cfg.cutoff = 5;

@@ -54,7 +54,6 @@ static void set_weights(struct params *ps, uint64_t seed)
 			param_load(ps, p, v);
 		free(v);
 	}
-	params_refresh(ps);
 }
 
 static void fill_labels(struct lab *l, int step, int limit, int n_dims, const int64_t *dim)
@@ -216,7 +215,7 @@ static bool lab_open(struct lab *l, const char *name, const struct backend *be)
 		.special = 5};
 	if (l->m->data == DATA_MOLECULE)
 		set_molecules(l);
-	l->ps = params_new(be, DT_F32);
+	l->ps = params_new(be);
 	if (!net_of(l, 0))
 		return false;
 	params_init(l->ps, 1, &l->f); /* running statistics */

@@ -64,7 +64,7 @@ static bool lab_open(struct lab *l, const struct backend *be, const struct ops_c
 				  .n_global = 3,
 				  .loss_scale = 1,
 				  .bf16 = want_bf16}};
-	l->ps = params_new(be, DT_F32);
+	l->ps = params_new(be);
 	l->net = net_new(be, l->ps, &l->ctx, &l->arena, !c->eval);
 	c->build(l->net);
 	if (net_plan(l->net, &l->f) || params_finish(l->ps, 0, 1 << 20, &l->f) ||
@@ -308,7 +308,7 @@ static void test_gradients(const struct ops_case *c)
 	for (int k = 0; k < l.ps->n; k++)
 		if (l.ps->p[k]->trainable)
 			worst = fmax(
-				worst, slope_error(&l, l.ps->p[k]->master, tf(&l.ps->p[k]->g),
+				worst, slope_error(&l, tf(&l.ps->p[k]->w), tf(&l.ps->p[k]->g),
 					       tensor_count(&l.ps->p[k]->w), 100 + (uint64_t)k));
 	if (!ok(worst < 3e-3, "%s: the gradient is the slope of the loss", c->name))
 		printf("# worst error %g\n", worst);

@@ -60,7 +60,7 @@ static void put_param(struct writer *w, const struct params *ps, const struct pa
 	for (int k = 0; k < 2; k++)
 		h.n_state += p->m[k] != NULL;
 	put(w, &h, sizeof(h));
-	param_unpack(ps, p, p->master, buf);
+	param_unpack(ps, p, tf(&p->w), buf);
 	put(w, buf, (size_t)h.count * sizeof(*buf));
 	for (int k = 0; k < h.n_state; k++) {
 		param_unpack(ps, p, p->m[k], buf);
@@ -221,14 +221,13 @@ int checkpoint_apply(const struct checkpoint *c, struct params *ps, struct fault
 			memcmp(e->dim, p->w.dim, (size_t)e->n_dims * sizeof(e->dim[0])) != 0)
 			return fault_set(
 				f, "parameter %s has another shape in the checkpoint", p->name);
-		param_pack(ps, p, p->master, e->data[0]);
+		param_pack(ps, p, tf(&p->w), e->data[0]);
 		for (int k = 0; k < 2 && p->m[k]; k++) {
 			if (k >= e->n_state)
 				return fault_set(f, "the checkpoint is of another optimizer");
 			param_pack(ps, p, p->m[k], e->data[1 + k]);
 		}
 	}
-	params_refresh(ps);
 	return 0;
 }
 

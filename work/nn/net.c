@@ -18,7 +18,6 @@ struct net *net_new(const struct backend *be, struct params *ps, struct op_ctx *
 	n->ctx = ctx;
 	n->arena = arena;
 	n->train = train;
-	n->dt = ps->dt;
 	return n;
 }
 
@@ -164,12 +163,12 @@ struct node *net_node(struct net *n, enum op op, int n_in, struct tensor *const 
 	}
 	n->node[n->n_nodes++] = nd;
 	for (int i = 0; i < n_out; i++) {
-		nd->out[i] = tensor_new(n, i ? DT_F32 : n->dt);
+		nd->out[i] = tensor_new(n, DT_F32);
 		if (!nd->out[i])
 			return NULL;
 	}
 	if (n->train && want && n_out) {
-		nd->out[0]->grad = tensor_new(n, n->dt);
+		nd->out[0]->grad = tensor_new(n, DT_F32);
 		if (!nd->out[0]->grad)
 			return NULL;
 	}
@@ -302,20 +301,6 @@ static bool *written_flag(struct tensor *t)
 	return t->param ? &t->param->written : &t->grad->written;
 }
 
-/* g += d, both in the same order of elements (padding included) */
-static void grad_add(const struct tensor *g, const struct tensor *d)
-{
-	if (g->dt == DT_F32) {
-		vec_add(tf(g), tf(d), g->bytes / sizeof(float));
-	} else {
-		uint16_t *x = g->data;
-		const uint16_t *y = d->data;
-
-		for (size_t i = 0; i < g->bytes / sizeof(*x); i++)
-			x[i] = bf16_from(bf16_to(x[i]) + bf16_to(y[i]));
-	}
-}
-
 /* For an operation that only overwrites gradients, when some hold one already: those are written to
  * n->tmp first and added. */
 static void backward_adding(struct net *n, struct node *nd)
@@ -337,7 +322,7 @@ static void backward_adding(struct net *n, struct node *nd)
 		nd->in[i]->grad = g[i];
 	for (int i = 0; i < nd->n_in; i++)
 		if (nd->acc[i])
-			grad_add(g[i], &tmp[i]);
+			vec_add(tf(g[i]), tf(&tmp[i]), g[i]->bytes / sizeof(float));
 }
 
 void net_backward(struct net *n, net_done_fn *done, void *arg)

@@ -30,7 +30,6 @@ struct net {
 	struct op_ctx *ctx;
 	struct arena *arena;
 	bool train; /* false: no gradients, running statistics, no dropout */
-	enum dtype dt; /* of activations */
 	struct fault fault;
 
 	struct node **node;

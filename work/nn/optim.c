@@ -76,24 +76,27 @@ static void update_range(
 {
 	size_t from = p->at > a ? p->at : a, to = p->at + p->count < b ? p->at + p->count : b;
 	struct update mine = *u;
+	float *w, *g;
 	size_t k, n;
 
 	if (from >= to)
 		return;
 	k = from - p->at;
 	n = to - from;
+	w = tf(&p->w) + k;
+	g = tf(&p->g) + k;
 	if (!p->decay)
 		mine.decay = 0;
 	if (o->kind == OPTIM_SGD) {
-		sgd(&mine, p->master + k, (float *)p->g.data + k, p->m[0] + k, n);
+		sgd(&mine, w, g, p->m[0] + k, n);
 		return;
 	}
 	if (o->kind == OPTIM_ADAMW) {
 		if (mine.decay > 0)
-			shrink(p->master + k, mine.lr * mine.decay, n);
+			shrink(w, mine.lr * mine.decay, n);
 		mine.decay = 0;
 	}
-	adam(&mine, p->master + k, (float *)p->g.data + k, p->m[0] + k, p->m[1] + k, n);
+	adam(&mine, w, g, p->m[0] + k, p->m[1] + k, n);
 }
 
 double optim_step(const struct optim *o, struct params *ps, int64_t step, double scale)
@@ -123,6 +126,5 @@ double optim_step(const struct optim *o, struct params *ps, int64_t step, double
 			if (ps->p[i]->trainable)
 				update_range(o, &u, ps->p[i], a, b);
 	}
-	params_refresh(ps);
 	return norm;
 }

@@ -6,14 +6,12 @@
 
 #define ALIGN_FLOATS 16 /* one cache line, one AVX-512 vector */
 
-struct params *params_new(const struct backend *be, enum dtype dt)
+struct params *params_new(const struct backend *be)
 {
 	struct params *ps = calloc(1, sizeof(*ps));
 
-	if (ps) {
+	if (ps)
 		ps->be = be;
-		ps->dt = dt;
-	}
 	return ps;
 }
 
@@ -27,7 +25,7 @@ void params_free(struct params *ps)
 		if (p->w.packed)
 			ps->be->packed_free(p->w.packed);
 		if (!p->trainable)
-			free(p->master);
+			free(p->w.data);
 		free(p);
 	}
 	free(ps->p);
@@ -35,7 +33,6 @@ void params_free(struct params *ps)
 	free(ps->grad);
 	free(ps->m[0]);
 	free(ps->m[1]);
-	free(ps->low);
 	free(ps->bucket);
 	free(ps);
 }
@@ -83,14 +80,12 @@ struct param *params_get(struct params *ps, const char *name, int n_dims, const 
 		goto nomem;
 	strcpy(p->name, name);
 	p->w.name = p->name;
-	p->w.dt = trainable ? ps->dt : DT_F32;
 	p->w.n_dims = n_dims;
 	memcpy(p->w.dim, dim, (size_t)n_dims * sizeof(*dim));
 	p->w.cblock = 1;
 	p->w.external = true;
 	p->w.param = p;
 	p->g = p->w;
-	p->g.dt = DT_F32;
 	p->w.grad = trainable ? &p->g : NULL;
 	p->init = init;
 	p->trainable = trainable;
@@ -167,28 +162,23 @@ int params_finish(struct params *ps, int n_state, size_t bucket_bytes, struct fa
 		if (!ps->m[k])
 			goto nomem;
 	}
-	if (ps->dt == DT_BF16)
-		ps->low = floats((at + 1) / 2);
-	if (!ps->value || !ps->grad || (ps->dt == DT_BF16 && !ps->low))
+	if (!ps->value || !ps->grad)
 		goto nomem;
 	for (int i = 0; i < ps->n; i++) {
 		struct param *p = ps->p[i];
 
 		if (!p->trainable) {
-			p->master = floats(p->count);
-			if (!p->master)
+			p->w.data = floats(p->count);
+			if (!p->w.data)
 				goto nomem;
-			p->w.data = p->master;
 		} else {
-			p->master = ps->value + p->at;
+			p->w.data = ps->value + p->at;
 			p->g.data = ps->grad + p->at;
 			p->g.packed = p->w.packed;
 			for (int k = 0; k < n_state; k++)
 				p->m[k] = ps->m[k] + p->at;
-			p->w.data = ps->low ? (void *)(ps->low + p->at) : (void *)p->master;
 		}
-		p->w.bytes = p->count * dtype_size(p->w.dt);
-		p->g.bytes = p->count * sizeof(float);
+		p->w.bytes = p->g.bytes = p->count * sizeof(float);
 	}
 	if (make_buckets(ps, bucket_bytes))
 		goto nomem;
@@ -216,12 +206,12 @@ void param_unpack(const struct params *ps, const struct param *p, const float *f
 
 void param_load(struct params *ps, struct param *p, const float *buf)
 {
-	param_pack(ps, p, p->master, buf);
+	param_pack(ps, p, tf(&p->w), buf);
 }
 
 void param_store(const struct params *ps, const struct param *p, float *buf)
 {
-	param_unpack(ps, p, p->master, buf);
+	param_unpack(ps, p, tf(&p->w), buf);
 }
 
 void param_store_grad(const struct params *ps, const struct param *p, float *buf)
@@ -259,7 +249,6 @@ int params_init(struct params *ps, uint64_t seed, struct fault *f)
 		param_load(ps, p, buf);
 		free(buf);
 	}
-	params_refresh(ps);
 	return 0;
 }
 
@@ -269,16 +258,4 @@ void params_begin_step(struct params *ps)
 		ps->p[i]->written = false;
 	for (int i = 0; i < ps->n_buckets; i++)
 		ps->bucket[i].n_done = 0;
-}
-
-void params_refresh(struct params *ps)
-{
-	if (!ps->low)
-		return;
-	for (size_t i = 0; i < ps->count; i++) {
-		uint32_t u;
-
-		memcpy(&u, &ps->value[i], sizeof(u));
-		ps->low[i] = (uint16_t)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
-	}
 }

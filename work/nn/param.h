@@ -23,9 +23,8 @@ struct init {
 
 struct param {
 	char name[80];
-	struct tensor w; /* what operations read: f32, or the bf16 copy of master */
+	struct tensor w; /* f32; in the flat array of values if trainable */
 	struct tensor g; /* gradient, f32, in the element order of w */
-	float *master; /* f32 values; is w.data when w is f32 */
 	float *m[2]; /* optimizer state */
 	struct init init;
 	bool trainable;
@@ -43,19 +42,17 @@ struct bucket {
 
 struct params {
 	const struct backend *be;
-	enum dtype dt;
 	struct param **p;
 	int n, cap;
 	bool finished;
 	size_t count; /* trainable elements with padding */
 	int64_t n_trainable; /* as a person counts them */
 	float *value, *grad, *m[2];
-	uint16_t *low; /* bf16 copies */
 	struct bucket *bucket;
 	int n_buckets;
 };
 
-struct params *params_new(const struct backend *be, enum dtype dt);
+struct params *params_new(const struct backend *be);
 void params_free(struct params *ps);
 /* The parameter of that name, created with those dims if new. NULL (and a fault) on a different
  * shape. */
@@ -76,7 +73,5 @@ void param_store(const struct params *ps, const struct param *p, float *buf);
 void param_store_grad(const struct params *ps, const struct param *p, float *buf);
 /* Before the first backward of a step: gradients are overwritten, not added to. */
 void params_begin_step(struct params *ps);
-/* After the master values changed: renews the bf16 copies (no-op for f32). */
-void params_refresh(struct params *ps);
 
 #endif
