@@ -378,17 +378,19 @@ static int micro_batch(struct trainer *t, bool last, struct result *r, struct fa
 static void sum_stats(struct trainer *t, struct op_stats *s, bool *stop)
 {
 	double v[5 + 2 * STAT_CLASSES] = {s->loss, s->count, s->metric, s->metric_count, *stop};
+	int classes = t->model->data == DATA_SEGMENT ? t->data.info.classes : 0;
+	size_t bytes = (size_t)classes * sizeof(*v);
 
-	memcpy(v + 5, s->overlap, sizeof(s->overlap));
-	memcpy(v + 5 + STAT_CLASSES, s->either, sizeof(s->either));
-	t->comm.ops->sum_f64(&t->comm, v, 5 + 2 * STAT_CLASSES);
+	memcpy(v + 5, s->overlap, bytes);
+	memcpy(v + 5 + classes, s->either, bytes);
+	t->comm.ops->sum_f64(&t->comm, v, 5 + 2 * classes);
 	s->loss = v[0];
 	s->count = v[1];
 	s->metric = v[2];
 	s->metric_count = v[3];
 	*stop = v[4] > 0;
-	memcpy(s->overlap, v + 5, sizeof(s->overlap));
-	memcpy(s->either, v + 5 + STAT_CLASSES, sizeof(s->either));
+	memcpy(s->overlap, v + 5, bytes);
+	memcpy(s->either, v + 5 + classes, bytes);
 }
 
 /* Intersection over union, mean of the classes that occur; NAN without labelled images. */

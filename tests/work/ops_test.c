@@ -344,9 +344,47 @@ static void test_overlap(void)
 	lab_close(&l);
 }
 
+static void many_classes(struct net *n)
+{
+	struct tensor *x = net_input(n, "x", DT_F32, DIMS(1, STAT_CLASSES, 1, 2));
+
+	nn_xent(n, x, net_input(n, "label3", DT_I32, DIMS(1, 1, 2)), (struct args_xent){0});
+}
+
+static void too_many_classes(struct net *n)
+{
+	struct tensor *x = net_input(n, "x", DT_F32, DIMS(1, STAT_CLASSES + 1, 1, 2));
+
+	nn_xent(n, x, net_input(n, "label3", DT_I32, DIMS(1, 1, 2)), (struct args_xent){0});
+}
+
+/* Two pixels of as many classes as a mask may have, both taken for the last one, which one is. */
+static void test_last_class(void)
+{
+	const struct ops_case c = {"many classes", many_classes};
+	const struct ops_case more = {"too many classes", too_many_classes};
+	struct lab l;
+
+	if (lab_open(&l, &backend_onednn, &c)) {
+		tf(l.net->input[0])[2 * STAT_CLASSES - 2] = 9;
+		tf(l.net->input[0])[2 * STAT_CLASSES - 1] = 9;
+		ti(l.net->input[1])[0] = STAT_CLASSES - 1;
+		ti(l.net->input[1])[1] = 40;
+		lab_loss(&l);
+		is_near(l.ctx.stats.overlap[STAT_CLASSES - 1], 1, 0, "the last class has a pixel");
+		is_near(l.ctx.stats.either[STAT_CLASSES - 1], 2, 0, "... and two taken for it");
+		is_near(l.ctx.stats.either[40], 1, 0, "a class that was missed counts, too");
+	}
+	lab_close(&l);
+	ok(!lab_open(&l, &backend_onednn, &more) && strstr(l.f.msg, "classes of pixels"),
+		"more classes of pixels than are counted are refused");
+	lab_close(&l);
+}
+
 int main(void)
 {
 	test_overlap();
+	test_last_class();
 	for (const struct ops_case *c = ops_cases; c->name; c++) {
 		test_gradients(c);
 		test_backends(c);

@@ -21,11 +21,11 @@
 #include "data/file.h"
 #include "data/npy.h"
 #include "data/picture.h"
+#include "ops/ops.h"
 #include "ops/rng.h"
 
 #define CHANNELS   15
 #define SURVEY     64
-#define CLASSES    255
 #define UNLABELLED 255
 
 struct file {
@@ -152,11 +152,11 @@ static int check_mask(const struct sample *s, int64_t i, int *most, bool *odd, s
 
 			if (k == UNLABELLED || k == -1)
 				continue;
-			if (!(k >= 0 && k < CLASSES) || k != floor(k))
+			if (!(k >= 0 && k < STAT_CLASSES) || k != floor(k))
 				return fault_set(f,
 					"%s: pair %lld, row %d, column %d: label %g, expected 0 to "
 					"%d, or -1 or 255 for none",
-					s->name[1], (long long)i, y, x, k, CLASSES - 1);
+					s->name[1], (long long)i, y, x, k, STAT_CLASSES - 1);
 			*most = k > *most ? (int)k : *most;
 			*odd |= k != 0;
 		}

@@ -524,6 +524,8 @@ void nn_xent(struct net *n, struct tensor *logits, struct tensor *label, struct 
 	classes = logits->n_dims == 4 ? logits->dim[1] : tensor_cols(logits);
 	if (tensor_count(label) * classes != tensor_count(logits))
 		net_fail(n, "cross entropy: labels do not match the scores");
+	if (logits->n_dims == 4 && classes > STAT_CLASSES)
+		net_fail(n, "cross entropy: at most %d classes of pixels", STAT_CLASSES);
 	if (a.weight == 0)
 		a.weight = 1;
 	nd->a.xent = a;

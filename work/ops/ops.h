@@ -200,7 +200,7 @@ union op_args {
 	} num;
 };
 
-#define STAT_CLASSES 32 /* of labelled images */
+#define STAT_CLASSES 255 /* of labelled images, at most */
 
 /* What a step adds up. Loss nodes add; the trainer all-reduces and divides. */
 struct op_stats {

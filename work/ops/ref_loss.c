@@ -28,7 +28,6 @@ static double item_loss(
 	double max = -INFINITY, sum = 0, loss = 0;
 
 	*best = 0;
-
 	for (int64_t k = 0; k < c; k++)
 		if (x[k * pitch] > max) {
 			max = x[k * pitch];
@@ -47,8 +46,6 @@ static double item_loss(
 
 static void count_pixel(struct op_stats *st, int64_t label, int64_t best)
 {
-	if (label >= STAT_CLASSES || best >= STAT_CLASSES)
-		return;
 	st->overlap[label] += label == best;
 	st->either[label]++;
 	st->either[best] += label != best;
