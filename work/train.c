@@ -66,12 +66,15 @@ static void set_threads(const struct options *o, const struct comm *c, const cpu
 	}
 }
 
-static const char *metric_text(const struct model *m, double v, char *buf, size_t len)
+static const char *metric_text(const struct trainer *t, double v, char *buf, size_t len)
 {
+	const struct model *m = t->model;
+
 	if (isnan(v))
 		buf[0] = '\0';
 	else if (m->metric_is_error)
-		snprintf(buf, len, "  %s %.4g", m->metric, v);
+		snprintf(buf, len, "  %s %.4g%s%s", m->metric, v, *t->data.info.unit ? " " : "",
+			t->data.info.unit);
 	else
 		snprintf(buf, len, "  %s %.1f %%", m->metric, 100 * v);
 	return buf;
@@ -116,8 +119,8 @@ static void log_step(const struct trainer *t, struct progress *p, const struct r
 	if (o->quiet || !o->log_every || t->comm.rank || (t->step - p->first_step) % o->log_every)
 		return;
 	fprintf(stderr, "step %lld  loss %.5f%s  lr %.3g  %.1f samples/s  %.2f ms/step\n",
-		(long long)t->step, r->loss, metric_text(t->model, r->metric, buf, sizeof(buf)),
-		r->lr, (double)(p->samples - p->last_samples) / dt,
+		(long long)t->step, r->loss, metric_text(t, r->metric, buf, sizeof(buf)), r->lr,
+		(double)(p->samples - p->last_samples) / dt,
 		1e3 * dt / (double)(t->step - p->last_step));
 	p->last_time = now;
 	p->last_step = t->step;
@@ -134,7 +137,7 @@ static int evaluate(struct trainer *t, struct result *r, struct fault *f)
 	wl_phase_end();
 	if (!rc && !t->comm.rank && !t->o->quiet)
 		fprintf(stderr, "eval at step %lld  loss %.5f%s\n", (long long)t->step, r->loss,
-			metric_text(t->model, r->metric, buf, sizeof(buf)));
+			metric_text(t, r->metric, buf, sizeof(buf)));
 	return rc;
 }
 
@@ -219,6 +222,10 @@ static void evaluation(const struct trainer *t, const struct progress *p)
 	printf(",\"metric\":\"%s\",\"eval_loss\":%.8g", t->model->metric, p->eval.loss);
 	if (!isnan(p->eval.metric))
 		printf(",\"eval_metric\":%.8g", p->eval.metric);
+	if (t->model->metric_is_error && *t->data.info.unit)
+		printf(",\"metric_unit\":\"%s\"", t->data.info.unit);
+	else if (t->model->metric_is_error)
+		printf(",\"metric_unit\":null");
 }
 
 static void summary(const struct trainer *t, const struct progress *p, const struct result *r)
@@ -248,7 +255,7 @@ static void summary(const struct trainer *t, const struct progress *p, const str
 	       "%.5f%s\n",
 		t->model->name, size_name[t->o->size], (long long)steps, (long long)p->samples, s,
 		steps ? 1e3 * s / (double)steps : 0.0, (double)p->samples / s, r->loss,
-		metric_text(t->model, r->metric, buf, sizeof(buf)));
+		metric_text(t, r->metric, buf, sizeof(buf)));
 	if (t->comm.size > 1)
 		printf("%d ranks: %.1f %% of the time waiting for sums over ranks\n", t->comm.size,
 			100 * t->comm.wait_s / s);

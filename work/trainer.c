@@ -407,12 +407,16 @@ static double mean_iou(const struct op_stats *s)
 	return n ? sum / n : NAN;
 }
 
-static void means(const struct op_stats *s, struct result *r)
+static void means(const struct trainer *t, struct result *r)
 {
+	const struct op_stats *s = &t->ctx.stats;
+
 	r->loss = s->count > 0 ? s->loss / s->count : NAN;
 	r->metric = mean_iou(s);
 	if (isnan(r->metric) && s->metric_count > 0)
 		r->metric = s->metric / s->metric_count;
+	if (t->model->metric_is_error)
+		r->metric *= t->data.info.target_std;
 }
 
 int trainer_step(struct trainer *t, struct result *r, struct fault *f)
@@ -428,7 +432,7 @@ int trainer_step(struct trainer *t, struct result *r, struct fault *f)
 			return -1;
 	t->comm.ops->finish(&t->comm);
 	sum_stats(t, &t->ctx.stats, &r->stop);
-	means(&t->ctx.stats, r);
+	means(t, r);
 	if (!isfinite(r->loss))
 		return fault_set(f,
 			"step %lld: the loss is %g; stopped (try a smaller --lr, or --clip)",
@@ -466,7 +470,7 @@ int trainer_eval(struct trainer *t, struct result *r, struct fault *f)
 	}
 	loader_close(l);
 	sum_stats(t, &t->ctx.stats, &none);
-	means(&t->ctx.stats, r);
+	means(t, r);
 	return f->set ? -1 : 0;
 }
 

@@ -22,7 +22,8 @@ struct trainer_net {
 };
 
 struct result {
-	double loss, metric; /* means over the terms of the step or evaluation */
+	double loss; /* mean over the terms of the step or evaluation */
+	double metric; /* the same; errors in data.info.unit */
 	int64_t samples, global_samples;
 	double lr, grad_norm;
 	bool stop; /* some rank wants to stop */

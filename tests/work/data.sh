@@ -55,6 +55,17 @@ mkdir tv/val/green && cp s/pictures/blue/01.jpg tv/val/green
 train resnet18 --data tv --steps 1
 is "$code $err" "2 wl-train: tv/val/green: a class that the training part lacks" "a class that was never trained"
 
+# errors of molecules are in the unit of their property
+error_of() {
+	train schnet --data "$1" --steps 2 --eval-every 2 --json --quiet
+	jq -c '[.eval_metric, .metric_unit]' <<<"$out"
+}
+jq -c '(.targets[]?, .target | numbers) *= 1024' s/molecules.jsonl >large.jsonl
+small=$(error_of s/molecules.jsonl) large=$(error_of large.jsonl)
+is "$(jq -n "$large[0] / $small[0] | round")" 1024 "a property 1024 times as large has errors 1024 times as large"
+is "$(jq -n "$small[1]")" null "a file that does not tell the unit: it is unknown"
+is "$(error_of s/molecules.xyz | jq -r '.[1]')" Eh "errors of QM9's energies are in Hartree"
+
 # refuse "MESSAGE" NETWORK PATH OPTIONS…
 refuse() {
 	local msg=$1 net=$2 path=$3

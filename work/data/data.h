@@ -46,7 +46,7 @@ struct data_info {
 	int targets; /* regression: columns */
 	double target_mean,
 		target_std; /* values are given standardised; times std is the unit below */
-	const char *unit;
+	const char *unit; /* of targets; "" if the file does not say */
 	int max_z; /* largest atomic number */
 	bool generated; /* not from a file */
 };
