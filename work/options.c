@@ -81,16 +81,39 @@ static const struct row {
 };
 #define N_ROWS ((int)(sizeof(rows) / sizeof(rows[0])))
 
-static const char data_formats[] =
-	"\nWhat --data may name:\n"
-	"  images        CIFAR-10 or CIFAR-100 binary, a file or the folder of them; a folder of "
-	"JPEG\n"
-	"                and PNG pictures by class: PATH/cat/1.jpg, or PATH/train/cat/…, "
-	"PATH/val/cat/…\n"
-	"  segmentation  PATH/images.npy and masks.npy, or PATH/images/*.npy and masks/*.npy, or\n"
-	"                IMAGES.npy,MASKS.npy\n"
-	"  text          any text; --task classification: lines of label<TAB>text\n"
-	"  molecules     QM9's .xyz, a file or the folder of them; .sdf; graphs as .jsonl\n";
+/* The words of text, at most 100 columns a line, each line but the first indented. */
+static void print_words(int indent, const char *text)
+{
+	for (int column = indent; *text;) {
+		int n = (int)strcspn(text, " "), columns = 0;
+
+		for (int i = 0; i < n; i++)
+			columns += (text[i] & 0xc0) != 0x80; /* UTF-8 */
+		if (column > indent && column + 1 + columns > 100) {
+			printf("\n%*s", indent, "");
+			column = indent;
+		}
+		printf("%s%.*s", column > indent ? " " : "", n, text);
+		column += columns + (column > indent);
+		text += n + (text[n] == ' ');
+	}
+	printf("\n");
+}
+
+static void print_formats(void)
+{
+	static const struct {
+		const char *name;
+		enum data_kind kind;
+	} row[] = {{"images", DATA_IMAGE}, {"segmentation", DATA_SEGMENT}, {"text", DATA_MLM},
+		{"molecules", DATA_MOLECULE}};
+
+	printf("\nWhat --data may name:\n");
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		printf("  %-14s", row[i].name);
+		print_words(16, data_formats(row[i].kind));
+	}
+}
 
 void options_help(void)
 {
@@ -107,7 +130,7 @@ void options_help(void)
 			rows[i].arg ? rows[i].arg : "");
 		printf("  %-22s %s\n", left, rows[i].help);
 	}
-	fputs(data_formats, stdout);
+	print_formats();
 }
 
 static int unknown_option(const char *name, struct fault *f)

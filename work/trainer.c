@@ -58,25 +58,6 @@ static void set_optim(struct trainer *t)
 			t->optim.schedule = (enum schedule)i;
 }
 
-/* What --data may name for a network of this kind, in words. */
-static const char *data_expected(enum data_kind kind)
-{
-	switch (kind) {
-	case DATA_IMAGE:
-		return "a CIFAR-10 or CIFAR-100 binary file, a folder of them, or a folder of JPEG "
-		       "and PNG pictures by class";
-	case DATA_MLM:
-	case DATA_SEQCLASS:
-	case DATA_CLM:
-		return "a text file";
-	case DATA_MOLECULE:
-		return "QM9's .xyz (a file or a folder), .sdf, or graphs as .jsonl";
-	case DATA_SEGMENT:
-		return "a folder with images.npy and masks.npy, or IMAGES.npy,MASKS.npy";
-	}
-	return "data of its kind";
-}
-
 static int open_data(struct trainer *t, struct fault *f)
 {
 	const struct options *o = t->o;
@@ -90,7 +71,7 @@ static int open_data(struct trainer *t, struct fault *f)
 
 	if (o->data && access(o->data, R_OK) && !strchr(o->data, ','))
 		return fault_set(f, "--data %s: %s; expected %s", o->data, strerror(errno),
-			data_expected(t->model->data));
+			data_formats(kind));
 	if (o->vocab && (!o->data || !text))
 		return fault_set(f, "--vocab is for text given with --data");
 	if (o->target && (!o->data || (kind != DATA_MOLECULE && kind != DATA_IMAGE)))

@@ -50,6 +50,27 @@ void batch_release(struct batch *b)
 	memset(b, 0, sizeof(*b));
 }
 
+const char *data_formats(enum data_kind kind)
+{
+	switch (kind) {
+	case DATA_IMAGE:
+		return "a CIFAR-10 or CIFAR-100 binary file, the folder of them, or a folder of "
+		       "JPEG and PNG pictures by class: PATH/cat/1.jpg, or PATH/train/cat/… and "
+		       "PATH/val/cat/…";
+	case DATA_SEGMENT:
+		return "a folder with images.npy and masks.npy, or with folders images and masks "
+		       "of .npy files; or IMAGES.npy,MASKS.npy";
+	case DATA_CLM:
+		return "any text file";
+	case DATA_MLM:
+	case DATA_SEQCLASS:
+		return "any text file; --task classification: lines of label<TAB>text";
+	case DATA_MOLECULE:
+		return "QM9's .xyz, a file or the folder of them; .sdf; graphs as .jsonl";
+	}
+	return "data of its kind";
+}
+
 static int open_images(struct data *d, struct fault *f)
 {
 	const char *path = d->spec.path;

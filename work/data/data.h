@@ -80,6 +80,9 @@ static inline void data_split_counts(int64_t n, struct data_info *info)
 	info->n_train = n - info->n_eval;
 }
 
+/* What path may name for that kind, in words. */
+const char *data_formats(enum data_kind kind);
+
 struct data;
 struct data_ops {
 	const char *name;

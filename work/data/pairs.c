@@ -370,10 +370,7 @@ static int find_paths(struct pairs *p, const char *path, struct fault *f)
 		if (!stacks)
 			break;
 	}
-	return fault_set(f,
-		"%s: expected a folder with images.npy and masks.npy, or with folders images and "
-		"masks of .npy files; or IMAGES.npy,MASKS.npy",
-		path);
+	return fault_set(f, "%s: expected %s", path, data_formats(DATA_SEGMENT));
 }
 
 static int open_stacks(struct pairs *p, struct fault *f)

@@ -73,6 +73,18 @@ void ref_batchnorm_forward(struct node *nd)
 	}
 }
 
+/* sum holds Σdy (c), Σdy x̂ (c) and the count: gradients of β and γ, then the sums of all ranks. */
+static void put_sums(const struct node *nd, double *sum, int64_t c)
+{
+	struct tensor *dg = grad_of(nd, 1), *db = grad_of(nd, 2);
+
+	for (int64_t k = 0; dg && k < c; k++)
+		grad_put(tf(dg), k, sum[c + k], nd->acc[1]);
+	for (int64_t k = 0; db && k < c; k++)
+		grad_put(tf(db), k, sum[k], nd->acc[2]);
+	over_ranks(nd, sum, (int)(2 * c + 1));
+}
+
 /* dx = γ/σ (dy − mean(dy) − x̂ mean(dy x̂)), means over everything but the channel */
 void ref_batchnorm_backward(struct node *nd)
 {
@@ -81,7 +93,7 @@ void ref_batchnorm_backward(struct node *nd)
 	const float *x = tf(nd->in[0]), *y = tf(nd->out[0]), *dy = tf(nd->out[0]->grad);
 	const float *mean = tf(nd->out[1]), *rstd = mean + c;
 	double *sum = nd->scratch.data, *sum_x = sum + c, *count = sum + 2 * c;
-	struct tensor *dx = grad_of(nd, 0), *dg = grad_of(nd, 1), *db = grad_of(nd, 2);
+	struct tensor *dx = grad_of(nd, 0);
 
 	memset(sum, 0, 2 * (size_t)c * sizeof(*sum));
 	*count = (double)(total / c);
@@ -93,13 +105,7 @@ void ref_batchnorm_backward(struct node *nd)
 		sum[k] += dy[i];
 		sum_x[k] += dy[i] * (double)(x[i] - mean[k]) * rstd[k];
 	}
-	for (int64_t k = 0; k < c; k++) {
-		if (dg)
-			grad_put(tf(dg), k, sum_x[k], nd->acc[1]);
-		if (db)
-			grad_put(tf(db), k, sum[k], nd->acc[2]);
-	}
-	over_ranks(nd, sum, (int)(2 * c + 1));
+	put_sums(nd, sum, c);
 	for (int64_t i = 0; dx && i < total; i++) {
 		int64_t k = i / plane % c;
 		double d = nd->a.norm.relu && y[i] <= 0 ? 0 : dy[i];
@@ -179,7 +185,7 @@ void ref_norm_rows_backward(struct node *nd)
 	const float *mean = tf(nd->out[1]), *rstd = mean + c;
 	const int32_t *index = ti(nd->in[5]);
 	double *sum = nd->scratch.data, *sum_x = sum + c, *count = sum + 2 * c;
-	struct tensor *dx = grad_of(nd, 0), *dg = grad_of(nd, 1), *db = grad_of(nd, 2);
+	struct tensor *dx = grad_of(nd, 0);
 
 	memset(sum, 0, (2 * (size_t)c + 1) * sizeof(*sum));
 	for (int64_t i = 0; i < rows; i++) {
@@ -191,13 +197,7 @@ void ref_norm_rows_backward(struct node *nd)
 			sum_x[k] += d * (double)(x[i * c + k] - mean[k]) * rstd[k];
 		}
 	}
-	for (int64_t k = 0; k < c; k++) {
-		if (dg)
-			grad_put(tf(dg), k, sum_x[k], nd->acc[1]);
-		if (db)
-			grad_put(tf(db), k, sum[k], nd->acc[2]);
-	}
-	over_ranks(nd, sum, (int)(2 * c + 1));
+	put_sums(nd, sum, c);
 	for (int64_t i = 0; dx && i < rows * c; i++) {
 		int64_t k = i % c;
 		double xh = (double)(x[i] - mean[k]) * rstd[k];
