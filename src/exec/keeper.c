@@ -22,14 +22,16 @@
 #include "exec/readback.h"
 #include "hw/cgroup.h"
 
-#define PLAN_NS       (10 * NS_PER_S) /* for the leader to say what it wants */
-#define KNOBS_NS      (20 * NS_PER_S) /* for drivers to open and answer before a job starts */
-#define TICK_NS       (50 * NS_PER_MS)
-#define TAIL_NS       (600 * NS_PER_MS) /* after the job's end, for the last readings */
-#define TAIL_LEAST_NS (250 * NS_PER_MS) /* a refresh of the slowest counter, seen */
-#define REAP_NS       (8 * NS_PER_S)
-#define RELEASE_NS    (60 * NS_PER_S)
-#define POINTS_MAX    ((size_t)1 << 16)
+#define PLAN_NS  (10 * NS_PER_S) /* for the leader to say what it wants */
+#define KNOBS_NS (20 * NS_PER_S) /* for drivers to open and answer before a job starts */
+#define TICK_NS  (50 * NS_PER_MS)
+/* After the job's end, for the last readings: a counter's next refresh, or more of what an average
+ * of power still owes. */
+#define TAIL_COUNTER_NS (250 * NS_PER_MS)
+#define TAIL_NS         (600 * NS_PER_MS)
+#define REAP_NS         (8 * NS_PER_S)
+#define RELEASE_NS      (60 * NS_PER_S)
+#define POINTS_MAX      ((size_t)1 << 16)
 
 int64_t keeper_now(void)
 {
@@ -308,17 +310,17 @@ static void finish_whole(struct keeper *k)
 		.warmup_ns = 0,
 		.keep_series = true};
 	int64_t deadline = k->job_end_ns + TAIL_NS;
-	int64_t fresh =
-		k->job_end_ns + (2 * k->hello.period_ns > SAMPLER_EDGE_NS ? 2 * k->hello.period_ns
-									  : SAMPLER_EDGE_NS);
+	int64_t tail = sensors_all_count(k->sensors) ? TAIL_COUNTER_NS : TAIL_NS;
 	enum run_state state = k->cancelled ? RUN_INTERRUPTED : k->job_code ? RUN_FAILED : RUN_DONE;
 
 	if (k->job_code < 0)
 		state = RUN_PARTIAL;
+	if (tail < 2 * k->hello.period_ns)
+		tail = 2 * k->hello.period_ns;
 	/* Readings on both sides of the end make it exact; a driver that hangs does not get more.
 	 */
 	while (sensors_n_on(k->sensors) && keeper_now() < deadline &&
-		!sensors_fresh(k->sensors, fresh)) {
+		!sensors_fresh(k->sensors, k->job_end_ns + tail)) {
 		usleep(5000);
 		keeper_drain(k, keeper_now());
 	}

@@ -38,7 +38,7 @@ struct sensors {
 	struct err open_err;
 	struct found *found; /* knobs as they stand, by device */
 	struct selection sel;
-	size_t first_dev, n_on;
+	size_t first_dev, n_on, n_integrated;
 	struct reader units[UNITS_MAX];
 	size_t n_units;
 	uint64_t reported_lost;
@@ -178,7 +178,10 @@ enum status sensors_begin(
 		st = build_device(b, &told, s->sel.on[i], parent);
 		if (st != ST_OK)
 			return err_set(e, st, "out of memory");
-		s->n_on += s->sel.on[i] && d->channels & ENERGY_CHANNELS;
+		if (!s->sel.on[i] || !(d->channels & ENERGY_CHANNELS))
+			continue;
+		s->n_on++;
+		s->n_integrated += !(d->channels & UINT64_C(1) << CH_ENERGY);
 	}
 	if (s->elsewhere)
 		build_shared(b, "devices of this host are counted by another rank of this job");
@@ -199,6 +202,11 @@ void sensors_job(struct sensors *s, int64_t pid)
 size_t sensors_n_on(const struct sensors *s)
 {
 	return s->n_on;
+}
+
+bool sensors_all_count(const struct sensors *s)
+{
+	return !s->n_integrated;
 }
 
 const struct hw *sensors_hw(const struct sensors *s)

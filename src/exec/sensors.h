@@ -26,6 +26,8 @@ enum status sensors_begin(
 	struct sensors *s, struct build *b, size_t first_dev, struct str *warn, struct err *e);
 /* Selected devices that tell energy or power; 0 before sensors_begin. */
 size_t sensors_n_on(const struct sensors *s);
+/* Has each of them a counter, so that none is known by its power alone? */
+bool sensors_all_count(const struct sensors *s);
 /* The devices, in hw order (NULL before sensors_begin), and whether device i is selected. */
 const struct hw *sensors_hw(const struct sensors *s);
 bool sensors_on(const struct sensors *s, size_t i);
