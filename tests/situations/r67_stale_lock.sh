@@ -1,13 +1,7 @@
 # R67: a stale lock after a crash blocks the next run (codecarbon #702, #779).
 . "$(dirname "$0")/situation.sh"
 
-cat >s.ini <<'END'
-[gpu 0]
-profile = v100-pcie-32gb
-power = 250W
-END
-wattlaw sim exec -s s.ini --dir host -- true
-sim() { wattlaw sim exec --dir host -- "$@"; }
+gpu_host
 cat >kill.sh <<'END'
 wattlaw sweep -q --idle 0s --db k.db -r 1 -w 100ms --point-time 2s -L power_limit=150W -- wattlaw sim job resnet50 --scale 5% --steps 0 &
 lead=$!

@@ -3,18 +3,14 @@
 . "$(dirname "$0")/situation.sh"
 
 # A shard: what a killed keeper leaves.
-cat >s.ini <<'END'
-[gpu 0]
-profile = v100-pcie-32gb
-power = 250W
-END
+gpu_host
 cat >kill.sh <<'END'
 wattlaw run -q --name cut --db k.db -- sleep 4 &
 lead=$!
 sleep 2.6
 kill -9 $(pgrep -f -P $lead 'wattlaw keeper') $lead
 END
-wattlaw sim exec -s s.ini -- bash kill.sh >/dev/null 2>&1
+sim bash kill.sh >/dev/null 2>&1
 shard=$(find k.db.d -name '*.shard*' | head -n 1)
 [ -s "$shard" ]
 ok $? "a killed keeper leaves a shard" || { done_testing; }

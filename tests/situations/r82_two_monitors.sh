@@ -1,13 +1,7 @@
 # R82: two monitors at once disturb each other: a lock on profiling, zeros (DCGM #62, #56; dcgm-exporter #68).
 . "$(dirname "$0")/situation.sh"
 
-cat >s.ini <<'END'
-[gpu 0]
-profile = v100-pcie-32gb
-power = 250W
-END
-wattlaw sim exec -s s.ini --dir host -- true
-sim() { wattlaw sim exec --dir host -- "$@"; }
+gpu_host
 ! grep -rqE "nvmlGpm|PROF_|dcgm" "$SOURCE_ROOT/src/hw"
 ok $? "profiling counters, which only one reader may have, are not used"
 # Two at once only read: both measure, neither waits.

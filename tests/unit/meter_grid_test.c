@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "measure/meter.h"
 #include "measure/sampler.h"
+#include "random.h"
 #include "tap.h"
 
 #define MS NS_PER_MS
@@ -19,10 +20,7 @@ static uint64_t rng_state = 88172645463325252u;
 
 static double rnd(void)
 {
-	rng_state ^= rng_state << 13;
-	rng_state ^= rng_state >> 7;
-	rng_state ^= rng_state << 17;
-	return (double)(rng_state >> 11) / 9007199254740992.0;
+	return random_unit(&rng_state);
 }
 
 /* Power that steps: mw[i] from t[i] on; uj[i] drawn up to t[i]. */

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "measure/meter.h"
+#include "random.h"
 #include "tap.h"
 
 #define MS NS_PER_MS
@@ -11,10 +12,7 @@ static uint64_t rng_state = 1;
 
 static double rnd(void)
 {
-	rng_state ^= rng_state << 13;
-	rng_state ^= rng_state >> 7;
-	rng_state ^= rng_state << 17;
-	return (double)(rng_state >> 11) / 9007199254740992.0;
+	return random_unit(&rng_state);
 }
 
 /* Truth: power that steps, mW and ns. */

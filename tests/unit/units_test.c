@@ -1,3 +1,4 @@
+#include "random.h"
 #include "tap.h"
 
 #include <stdint.h>
@@ -132,10 +133,7 @@ static void test_round_trip(void)
 			char buf[64];
 			int64_t v, back = -1;
 
-			x ^= x << 13;
-			x ^= x >> 7;
-			x ^= x << 17;
-			v = (int64_t)((x & INT64_MAX) >> (i % 63));
+			v = (int64_t)((random_bits(&x) & INT64_MAX) >> (i % 63));
 			if (i % 4 == 0)
 				v = v % 1000000 * 1000; /* round values take the short forms */
 			unit_format((enum unit)u, v, buf, sizeof(buf));
