@@ -1,7 +1,6 @@
 /* exec_local.c: see exec_local.h. */
 #include "exec/exec_local.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -72,7 +71,7 @@ enum status exec_local_new(const struct local_config *cfg, void **out, struct er
 	n = readlink("/proc/self/exe", x->self, sizeof x->self - 1);
 	if (n < 0) {
 		mem_free(x);
-		return err_errno(e, errno, "cannot find my own program");
+		return err_set(e, ST_IO, "cannot find my own program in /proc");
 	}
 	x->next_ticket = 1;
 	*out = x;

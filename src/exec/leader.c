@@ -131,7 +131,7 @@ static enum status spawn_keeper(struct launch *l, struct err *e)
 	if (rc) {
 		l->keeper = 0;
 		close(sv[0]);
-		return err_errno(e, rc, "cannot start the keeper");
+		return err_set(e, ST_IO, "cannot start the keeper: %s", strerror(rc));
 	}
 	chan_init(&l->chan, sv[0]);
 	l->keeper_fd = pidfd_open(l->keeper, 0);

@@ -28,7 +28,7 @@ enum status control_dir(const char *db_dir, char *buf, size_t size, struct err *
 	else if (db_dir)
 		n = snprintf(buf, size, "%s", db_dir);
 	else
-		return err_set(e, ST_NOT_FOUND,
+		return err_set(e, ST_NO_PERMISSION,
 			"no directory for locks and journals; set WATTLAW_RUN_DIR");
 	if (n < 0 || (size_t)n >= size)
 		return err_set(e, ST_RANGE, "the directory for locks and journals has a long name");

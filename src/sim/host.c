@@ -55,7 +55,7 @@ enum status host_library(struct str *path, struct err *e)
 	str_add(path, WATTLAW_NVML_SIM_DIR "/" SONAME);
 	if (!access(str_cstr(path), R_OK))
 		return ST_OK;
-	return err_set(e, ST_NOT_FOUND,
+	return err_set(e, ST_UNSUPPORTED,
 		"the simulated " SONAME " is not installed in " WATTLAW_NVML_SIM_DIR
 		"; set WATTLAW_SIM_LIBRARY to it");
 }
