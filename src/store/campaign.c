@@ -88,7 +88,9 @@ static enum status not_found(struct store *s, const char *name, struct err *e)
 
 	if (!name || !*name)
 		return err_set(e, ST_NOT_FOUND,
-			"%s: holds no campaign yet; sweep or import something first", s->path);
+			"%s: holds no campaign yet; sweep or import something first, or say 'all' "
+			"for single runs",
+			s->path);
 	r = store_each_campaign(s, collect_name, &names, NULL);
 	near = r ? NULL : str_nearest(name, names.v, names.n);
 	if (near)
