@@ -555,6 +555,23 @@ static enum status old_seed(struct plan *p, struct db *db, struct err *e)
 	return st;
 }
 
+static enum status check_simulation(const struct plan *p, struct exec_sim *sim, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < p->n_points && st == ST_OK; i++) {
+		struct plan_buf buf;
+		struct point pt;
+
+		st = plan_point(p, i, &buf, &pt, e);
+		if (st != ST_OK)
+			break;
+		st = exec_sim_check(sim, &pt, e);
+		plan_point_release(&buf);
+	}
+	return st;
+}
+
 static int sweep(struct sweep_opts *o, int n, char **operands, bool command)
 {
 	struct plan plan;
@@ -569,6 +586,8 @@ static int sweep(struct sweep_opts *o, int n, char **operands, bool command)
 		st = plan_finish(&plan, random_seed(), &e);
 	if (st == ST_OK && o->simulate)
 		st = exec_sim_open(o->simulate, (uint64_t)plan.seed, &sim, &e);
+	if (st == ST_OK && sim)
+		st = check_simulation(&plan, sim, &e);
 	if (st == ST_OK && o->dry_run) {
 		sweep_print_plan(&plan, o->simulate != NULL);
 		goto out;

@@ -122,6 +122,13 @@ static enum status find_workload(
 	return ST_OK;
 }
 
+enum status exec_sim_check(struct exec_sim *x, const struct point *p, struct err *e)
+{
+	const struct workload *w;
+
+	return find_workload(x, p, &w, e);
+}
+
 static int64_t axis_or(const struct point *p, const char *name, int64_t fallback)
 {
 	for (size_t i = 0; i < p->n_axes; i++)

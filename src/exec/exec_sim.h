@@ -19,6 +19,8 @@ extern const struct exec_ops exec_sim_ops;
 enum status exec_sim_open(const char *cluster, uint64_t seed, struct exec_sim **out, struct err *e);
 /* Another seed for the points to come: a resumed campaign has its own. */
 void exec_sim_seed(struct exec_sim *x, uint64_t seed);
+/* That the point's job is one that can be simulated: asked before anything is begun. */
+enum status exec_sim_check(struct exec_sim *x, const struct point *p, struct err *e);
 /* "supercloud: 224 x 2 Tesla V100-PCIE-32GB (simulated)"; borrowed. */
 const char *exec_sim_describe(const struct exec_sim *x);
 

@@ -159,6 +159,9 @@ static enum status new_axis(struct plan *p, const char *name, const struct place
 	for (size_t i = 0; i < p->n_axes; i++)
 		if (!strcmp(p->axes[i].name, name))
 			a = &p->axes[i];
+	/* The command line overrides the file, not itself. */
+	if (a && !at->line && !a->line)
+		return bad(at, e, name, "an axis that is given twice");
 	if (a) {
 		axis_release(a);
 	} else {

@@ -69,6 +69,9 @@ missing wattlaw export csv
 missing wattlaw import csv gone.csv
 missing wattlaw sim exec --gpus v100:1 --scenario gone.ini -- true
 missing wattlaw sim site --gpus 4 --classes gone.ini --jobs gone.csv
+try wattlaw sweep -L power_limit=250W -L power_limit=200W -- true
+is "$code" 2 "an axis twice on the command line"
+has "$err" "'power_limit': an axis that is given twice" "is not silently one of both"
 try wattlaw sweep -L power_limit=250W,20Q -- true
 is "$code" 2 "a bad value on the command line"
 has "$err" "-L power_limit=250W,20Q:1:18: '20Q' is not a power; write it as 200W" "is pointed at"

@@ -40,6 +40,7 @@ has "$err" "nowhere.ini" "that names the file"
 sed 's/job resnet50/job resnet5000/' caps.ini >bad.ini
 try wattlaw sweep --db d.db --simulate "$cluster" bad.ini
 has "$err" "resnet5000" "an unknown profile is named"
+is "$code:$(ls d.db 2>/dev/null)" "2:" "before anything is kept"
 
 # Hosts are part of what is measured: two devices at 150 W draw more than 300 W, and the joint law knows.
 wattlaw sweep -q --db e.db --simulate "$cluster" "$SOURCE_ROOT/examples/v100-caps.ini" >sweep.txt 2>&1
