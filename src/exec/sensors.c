@@ -248,15 +248,8 @@ void sensors_why(const struct sensors *s, struct str *out)
 	for (size_t i = 0; i < hw_n_missing(s->hw); i++) {
 		const struct hw_missing *m = hw_missing_at(s->hw, i);
 
-		size_t name = strlen(m->what);
-
-		if (m->knob)
-			continue;
-		str_addf(out, "%s ", out->len > n ? ";" : ":");
-		/* a back end that failed whole has its name in the reason already */
-		if (strncmp(m->why, m->what, name) || m->why[name] != ':')
-			str_addf(out, "%s: ", m->what);
-		str_add(out, m->why);
+		if (!m->knob)
+			str_addf(out, "%s %s: %s", out->len > n ? ";" : ":", m->what, m->why);
 	}
 	for (size_t i = 0; i < hw_n_devices(s->hw); i++)
 		if (!s->sel.on[i] && hw_device(s->hw, i)->channels & ENERGY_CHANNELS)

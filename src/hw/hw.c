@@ -99,8 +99,9 @@ static void call_run(void *p)
 	}
 }
 
-/* Run a call with the deadline. On ST_OK *c is filled; otherwise *c is gone and e is set. */
-static enum status guarded(struct hw *hw, struct call **c, struct err *e)
+/* Run a call with the deadline. On ST_OK *c is filled; otherwise *c is gone and e is set, without
+ * the name of the back end. */
+static enum status guarded_unnamed(struct hw *hw, struct call **c, struct err *e)
 {
 	struct slot *slot = (*c)->slot;
 	enum status st;
@@ -108,8 +109,8 @@ static enum status guarded(struct hw *hw, struct call **c, struct err *e)
 	if (slot->late >= MAX_LATE) {
 		call_free(*c);
 		*c = NULL;
-		return err_set(e, ST_TIMEOUT, "%s: given up after %d calls that did not return",
-			slot->be->name, slot->late);
+		return err_set(
+			e, ST_TIMEOUT, "given up after %d calls that did not return", slot->late);
 	}
 	st = guard_call(call_run, *c, call_free, hw->timeout_ns);
 	if (st == ST_OK)
@@ -117,12 +118,22 @@ static enum status guarded(struct hw *hw, struct call **c, struct err *e)
 	if (st == ST_TIMEOUT) {
 		slot->late++;
 		*c = NULL;
-		return err_set(e, st, "%s: the driver did not return within %lld ms",
-			slot->be->name, (long long)(hw->timeout_ns / NS_PER_MS));
+		return err_set(e, st, "the driver did not return within %lld ms",
+			(long long)(hw->timeout_ns / NS_PER_MS));
 	}
 	call_free(*c);
 	*c = NULL;
-	return err_set(e, st, "%s: no memory for a driver call", slot->be->name);
+	return err_set(e, st, "no memory for a driver call");
+}
+
+static enum status guarded(struct hw *hw, struct call **c, struct err *e)
+{
+	const char *name = (*c)->slot->be->name;
+	enum status st = guarded_unnamed(hw, c, e);
+
+	if (st != ST_OK)
+		err_prefix(e, "%s", name);
+	return st;
 }
 
 static struct call *call_new(struct hw *hw, enum call_op op, size_t id, enum knob k, struct err *e)
@@ -250,7 +261,7 @@ static enum status open_one(struct hw *hw, const struct backend *be)
 	slot->env.notes = &slot->notes;
 	c->op = CALL_OPEN;
 	c->slot = slot;
-	st = guarded(hw, &c, &e);
+	st = guarded_unnamed(hw, &c, &e); /* a note names it */
 	if (st == ST_OK) {
 		st = c->st;
 		e = c->err;
