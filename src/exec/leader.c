@@ -386,10 +386,11 @@ enum status launch_check(const struct launch_req *req, struct err *e)
 	enum status st = arm(req, &l, &ready, e);
 
 	if (st == ST_OK && chan_send(&l->chan, MSG_CANCEL, NULL, 0, 0) == ST_OK) {
-		/* Its locks are free again once it has gone. */
+		/* Its locks are free again once it has gone, which takes sets of its own: what is
+		 * launched next would find the devices held. */
 		struct pollfd p = {.fd = l->keeper_fd, .events = POLLIN};
 
-		(void)poll(&p, 1, (int)(READY_SLACK_NS / NS_PER_MS));
+		(void)poll(&p, 1, (int)(KNOBS_SLACK_NS / NS_PER_MS));
 		l->bye = true;
 	}
 	ready_release(&ready);
