@@ -119,37 +119,41 @@ static struct place place_of(const struct meter *m, size_t from, size_t to, doub
 	return p;
 }
 
-/* Best of the lengths lo to hi over n points on each side of i. */
-static void look(const struct meter *m, size_t i, size_t n, double lo, double hi, struct beat *b)
+/* Best of the lengths *lo to *hi over the points around i; leaves those that are as good. */
+static struct beat look(const struct meter *m, size_t i, double *lo, double *hi)
 {
-	size_t from = i > n ? i - n : 0, to = i + n < m->n_c ? i + n : m->n_c - 1;
+	size_t from = i > AROUND ? i - AROUND : 0,
+	       to = i + AROUND < m->n_c ? i + AROUND : m->n_c - 1;
 	double origin = (double)m->c[i].seen, first = 0, last = 0;
 	struct place best = {.votes = -1};
-	int tries = hi > lo ? CANDIDATES : 1;
+	int tries = *hi > *lo ? CANDIDATES : 1;
+	double width = (*hi - *lo) / tries;
+	struct beat b = {0};
 
 	for (int k = 0; k < tries; k++) {
-		double r = tries > 1 ? lo + (hi - lo) * (k + 0.5) / tries : 0.5 * (lo + hi);
+		double r = *lo + width * (k + 0.5);
 		struct place p = place_of(m, from, to, origin, r);
 
 		if (p.votes > best.votes || (p.votes == best.votes && p.run > best.run)) {
 			if (p.votes > best.votes)
 				first = r;
 			best = p;
-			b->r = r;
-			b->at = origin + p.middle * r;
-			b->slack = 0.5 * p.run / BINS * r;
+			b.r = r;
+			b.at = origin + p.middle * r;
+			b.slack = 0.5 * p.run / BINS * r;
 		}
 		if (p.votes == best.votes)
 			last = r;
 	}
-	b->r_lo = first - 0.5 * (hi - lo) / tries;
-	b->r_hi = last + 0.5 * (hi - lo) / tries;
+	*lo = first - 0.5 * width;
+	*hi = last + 0.5 * width;
+	return b;
 }
 
 struct beat counter_beat(const struct meter *m, size_t i)
 {
-	struct beat b = {0};
-	double lo, hi, seen = (double)cadence_refresh(&m->cc);
+	double lo, hi, least, most, seen = (double)cadence_refresh(&m->cc);
+	struct beat b;
 
 	if (from_gaps(m, &lo, &hi)) {
 		;
@@ -159,13 +163,17 @@ struct beat counter_beat(const struct meter *m, size_t i)
 	} else if (m->cfg.refresh_ns) {
 		lo = hi = (double)m->cfg.refresh_ns;
 	} else {
-		return b;
+		return (struct beat){0};
 	}
-	look(m, i, AROUND, lo, hi, &b);
+	least = lo;
+	most = hi;
+	b = look(m, i, &least, &most);
 	if (hi > lo) {
 		double more = WIDEN * (hi - lo) / CANDIDATES;
 
-		look(m, i, AROUND, fmax(lo, b.r_lo - more), fmin(hi, b.r_hi + more), &b);
+		least = fmax(lo, least - more);
+		most = fmin(hi, most + more);
+		b = look(m, i, &least, &most);
 	}
 	return b;
 }

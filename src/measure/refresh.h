@@ -25,7 +25,6 @@ struct beat {
 	double r; /* ns between refreshes, 0 = unknown */
 	double at; /* ns, of one of them */
 	double slack; /* ns that it may be off */
-	double r_lo, r_hi;
 };
 
 /* Refresh period in ns: from the reads, else documented, else 0. */
