@@ -161,11 +161,11 @@ static int fill(struct data *d, const int64_t *index, int64_t n, uint64_t epoch,
 {
 	struct cifar *c = d->state;
 	int side = d->info.height;
-	float *image = batch_array(b, "image", DT_F32, 4, (const int64_t[]){n, 3, side, side});
-	int32_t *label = batch_array(b, "label", DT_I32, 1, &n);
+	int32_t *label;
+	float *image;
 
-	if (!image || !label)
-		return fault_set(f, "out of memory for a batch of %lld images", (long long)n);
+	if (batch_images(b, d, n, &image, &label, f))
+		return -1;
 	for (int64_t i = 0; i < n; i++) {
 		const uint8_t *r = c->test ? (eval ? c->test : c->train) + index[i] * record_size(c)
 					   : c->train + data_split(index[i], eval) * record_size(c);

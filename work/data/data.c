@@ -43,6 +43,20 @@ void *batch_array(struct batch *b, const char *name, enum dtype dt, int n_dims, 
 	return a->data;
 }
 
+int batch_images(struct batch *b, const struct data *d, int64_t n, float **image, int32_t **label,
+	struct fault *f)
+{
+	const struct data_info *in = &d->info;
+
+	*image = batch_array(
+		b, "image", DT_F32, 4, (const int64_t[]){n, in->channels, in->height, in->width});
+	*label = batch_array(b, "label", DT_I32, d->spec.kind == DATA_SEGMENT ? 3 : 1,
+		(const int64_t[]){n, in->height, in->width});
+	return *image && *label
+		       ? 0
+		       : fault_set(f, "out of memory for a batch of %lld images", (long long)n);
+}
+
 void batch_release(struct batch *b)
 {
 	for (int i = 0; i < b->n; i++)

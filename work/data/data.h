@@ -34,6 +34,10 @@ struct batch {
 };
 /* A zeroed array; memory is the batch's and is reused by the next fill. NULL when out of memory. */
 void *batch_array(struct batch *b, const char *name, enum dtype dt, int n_dims, const int64_t *dim);
+struct data;
+/* "image" (n,C,H,W) and "label" of n images, or of their pixels, as info and the kind say. */
+int batch_images(struct batch *b, const struct data *d, int64_t n, float **image, int32_t **label,
+	struct fault *f);
 struct array *batch_find(struct batch *b, const char *name);
 void batch_release(struct batch *b);
 
@@ -83,7 +87,6 @@ static inline void data_split_counts(int64_t n, struct data_info *info)
 /* What path may name for that kind, in words. */
 const char *data_formats(enum data_kind kind);
 
-struct data;
 struct data_ops {
 	const char *name;
 	/* Fills b (arrays made by batch_array) with these samples. epoch varies augmentation and

@@ -86,13 +86,12 @@ static int fill(struct data *d, const int64_t *index, int64_t n, uint64_t epoch,
 {
 	const struct data_info *in = &d->info;
 	int64_t size = (int64_t)in->channels * in->height * in->width;
-	float *image = batch_array(
-		b, "image", DT_F32, 4, (const int64_t[]){n, in->channels, in->height, in->width});
-	int32_t *label = batch_array(b, "label", DT_I32, 1, &n);
+	int32_t *label;
+	float *image;
 
 	(void)epoch;
-	if (!image || !label)
-		return fault_set(f, "out of memory for a batch of %lld images", (long long)n);
+	if (batch_images(b, d, n, &image, &label, f))
+		return -1;
 	for (int64_t i = 0; i < n; i++) {
 		uint64_t id = (uint64_t)index[i] + (eval ? (uint64_t)1 << 40 : 0);
 

@@ -294,12 +294,11 @@ static int fill(struct data *d, const int64_t *index, int64_t n, uint64_t epoch,
 {
 	const struct data_info *in = &d->info;
 	int64_t side = in->height, size = in->channels * side * side;
-	float *image =
-		batch_array(b, "image", DT_F32, 4, (const int64_t[]){n, in->channels, side, side});
-	int32_t *label = batch_array(b, "label", DT_I32, 3, (const int64_t[]){n, side, side});
+	int32_t *label;
+	float *image;
 
-	if (!image || !label)
-		return fault_set(f, "out of memory for a batch of %lld images", (long long)n);
+	if (batch_images(b, d, n, &image, &label, f))
+		return -1;
 	for (int64_t i = 0; i < n; i++) {
 		uint64_t draw = rng_u64(d->spec.seed, epoch, (uint64_t)index[i]);
 		float *to = image + i * size;
