@@ -22,9 +22,7 @@
 #include "exec/readback.h"
 #include "hw/cgroup.h"
 
-#define PLAN_NS  (10 * NS_PER_S) /* for the leader to say what it wants */
-#define KNOBS_NS (20 * NS_PER_S) /* for drivers to open and answer before a job starts */
-#define TICK_NS  (50 * NS_PER_MS)
+#define PLAN_NS (10 * NS_PER_S) /* for the leader to say what it wants */
 /* After the job's end, for the last readings: a counter's next refresh, or more of what an average
  * of power still owes. */
 #define TAIL_COUNTER_NS (250 * NS_PER_MS)

@@ -14,8 +14,6 @@
 
 extern char **environ;
 
-#define KNOBS_NS (20 * NS_PER_S) /* for drivers to open and answer before a job starts */
-#define TICK_NS  (50 * NS_PER_MS)
 #define TELL_NS  (200 * NS_PER_MS) /* between the energies that the job is told */
 #define STALL_NS (3 * NS_PER_S)
 #define FIRST_NS (300 * NS_PER_MS)
@@ -39,21 +37,37 @@ int keeper_device(struct keeper *k, const struct device *d, bool on)
 	return (int)k->n_devices++;
 }
 
+void keeper_knob(
+	struct keeper *k, int64_t since_ns, size_t dev, enum knob knob, const struct qty q[3])
+{
+	if (since_ns)
+		build_knob_at(k->build, since_ns, dev, knob, q[0], q[1], q[2]);
+	else
+		build_knob(k->build, dev, knob, q[0], q[1], q[2]);
+	if (k->shard)
+		shard_put_knob(k->shard, (uint32_t)dev, knob, q);
+}
+
+void keeper_default_axis(struct run_rec *rec, enum knob knob, struct qty value)
+{
+	for (size_t a = 0; a < rec->n_axes; a++)
+		if (!strcmp(rec->axes[a].name, knob_info(knob)->name) &&
+			rec->axes[a].value.st == ST_UNKNOWN && value.st == ST_OK)
+			rec->axes[a].value = value;
+}
+
 /* A run under somebody else's cap must say so: what stands is what is enforced until we set. */
 static void tell_found(struct keeper *k, size_t first)
 {
 	for (size_t i = 0; i < k->n_devices - first; i++)
 		for (int n = 0; n < KNOB_COUNT; n++) {
 			struct knob_val v = sensors_found(k->sensors, i, (enum knob)n);
-			/* found, requested, enforced */
 			struct qty q[3] = {knob_set_qty((enum knob)n, &v), QTY_NONE(ST_UNKNOWN),
 				knob_enforced_qty((enum knob)n, &v)};
 
 			if (v.from != KV_READ || !sensors_on(k->sensors, i))
 				continue;
-			build_knob(k->build, first + i, (enum knob)n, q[0], q[1], q[2]);
-			if (k->shard)
-				shard_put_knob(k->shard, (uint32_t)(first + i), (enum knob)n, q);
+			keeper_knob(k, 0, first + i, (enum knob)n, q);
 		}
 }
 
@@ -181,21 +195,15 @@ void keeper_outcomes(struct keeper *k, const struct knobs_result *r, struct run_
 {
 	for (size_t i = 0; i < r->n_outcomes; i++) {
 		const struct knob_outcome *o = &r->outcomes[i];
-		const char *name = knob_info(o->knob)->name;
 		int dev = keeper_device(k, &o->dev, true);
 
 		if (dev < 0)
 			continue;
-		build_knob(k->build, (size_t)dev, o->knob, o->found, o->requested, o->enforced);
-		if (k->shard)
-			shard_put_knob(k->shard, (uint32_t)dev, o->knob,
-				(struct qty[3]){o->found, o->requested, o->enforced});
+		keeper_knob(k, 0, (size_t)dev, o->knob,
+			(struct qty[3]){o->found, o->requested, o->enforced});
 		if (o->st == ST_PARTIAL && o->note[0])
 			run_rec_warn(rec, "%s: %s", o->dev.key, o->note);
-		for (size_t a = 0; a < rec->n_axes; a++)
-			if (!strcmp(rec->axes[a].name, name) &&
-				rec->axes[a].value.st == ST_UNKNOWN && o->found.st == ST_OK)
-				rec->axes[a].value = o->found;
+		keeper_default_axis(rec, o->knob, o->found);
 	}
 }
 

@@ -24,6 +24,9 @@ struct step_track {
 	size_t n, cap;
 };
 
+#define KNOBS_NS (20 * NS_PER_S) /* for drivers to open and answer before a job starts */
+#define TICK_NS  (50 * NS_PER_MS)
+
 struct keeper {
 	struct hello hello;
 	struct point_msg *points;
@@ -69,6 +72,12 @@ void keeper_drain(struct keeper *k, int64_t now);
 enum status keeper_knobs_wait(struct keeper *k, struct knobs_result **r, int64_t ns, struct err *e);
 /* Index of a device in the builder, added when it is new (rank groups). -1 without memory. */
 int keeper_device(struct keeper *k, const struct device *d, bool on);
+/* Tell builder and shard what a knob of device dev stands at, since since_ns (0 = from now on);
+ * q: found, requested, enforced. */
+void keeper_knob(
+	struct keeper *k, int64_t since_ns, size_t dev, enum knob knob, const struct qty q[3]);
+/* What an axis of rec left at its default is known now. */
+void keeper_default_axis(struct run_rec *rec, enum knob knob, struct qty value);
 /* Tell builder and shard what a KNOBS_APPLY came to; fills a "default" axis of rec with what was
  * found. */
 void keeper_outcomes(struct keeper *k, const struct knobs_result *r, struct run_rec *rec);

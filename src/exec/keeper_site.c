@@ -34,8 +34,6 @@ static void tell(void *arg, const struct device *d, enum knob knob, int64_t valu
 {
 	struct told *t = arg;
 	struct keeper *k = t->k;
-	struct run_rec *rec = &t->p->rec;
-	/* found, requested, enforced */
 	struct qty q[3] = {found_before(k, d, knob), QTY_NONE(ST_UNKNOWN), QTY(value)};
 	int dev = keeper_device(k, d, true);
 
@@ -46,14 +44,8 @@ static void tell(void *arg, const struct device *d, enum knob knob, int64_t valu
 	if (dev < 0)
 		return;
 	/* It is said of the whole job: when it was set within it nobody knows. */
-	build_knob_at(k->build, k->job_start_ns, (size_t)dev, knob, q[0], q[1], q[2]);
-	if (k->shard)
-		shard_put_knob(k->shard, (uint32_t)dev, knob, q);
-	/* What was left at its default is known now. */
-	for (size_t a = 0; a < rec->n_axes; a++)
-		if (!strcmp(rec->axes[a].name, knob_info(knob)->name) &&
-			rec->axes[a].value.st == ST_UNKNOWN)
-			rec->axes[a].value = q[2];
+	keeper_knob(k, k->job_start_ns, (size_t)dev, knob, q);
+	keeper_default_axis(&t->p->rec, knob, q[2]);
 }
 
 bool keeper_tell_site(struct keeper *k, struct point_msg *p)
