@@ -367,7 +367,8 @@ enum status plan_point(
 
 		buf->axes[k] =
 			(struct axis_val){p->axes[k].name, v->text, p->axes[k].unit, v->value};
-		site |= (uint32_t)(p->axes[k].site != NULL) << k;
+		if (p->axes[k].site)
+			site |= UINT32_C(1) << k;
 	}
 	*out = (struct point){.campaign = p->name,
 		.workload = j->name,
