@@ -27,9 +27,9 @@ struct selection {
 	bool ambiguous;
 };
 
-/* getenv_fn reads the job's environment (so tests need no setenv); NULL: that of this process, which
- * the job inherits. devices_opt is --devices or
- * NULL: "all", "none", "gpu", "cpu", keys, indices in vendor order. */
+/* getenv_fn reads the job's environment (so tests need no setenv); NULL: that of this process,
+ * which the job inherits. devices_opt is --devices or NULL: "all", "none", "gpu", "cpu", keys,
+ * indices in vendor order. */
 enum status select_devices(const struct hw *hw, const char *devices_opt,
 	const char *(*getenv_fn)(void *arg, const char *name), void *arg, struct selection *out,
 	struct err *e);
